@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -115,14 +114,4 @@ func (c *benchHTTPCmd) print(p *program, rows []*load.Result) error {
 			r.Connections, r.Rate, r.P50, r.P99, r.P999, r.Max, cpu, r.Failed())
 	}
 	return out.Flush()
-}
-
-// isTerminal reports whether a line may be written again and again.
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -12,7 +12,7 @@ import (
 
 // TestServe_CountsRefusedConnections of every listener.
 func TestServe_CountsRefusedConnections(t *testing.T) {
-	r := start(t, []string{"HOTROW_KV_MAX_CLIENTS=1"}, "--demo-file", t.TempDir()+"/demo.db")
+	r := start(t, []string{"HOTROW_KV_MAX_CLIENTS=1"}, "demo", "--file", t.TempDir()+"/demo.db")
 	until(t, r.log, r.complete)
 	dial := func() net.Conn {
 		nc, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", r.respPort()))

@@ -38,7 +38,7 @@ func TestCompletion_CompletesInEveryShell(t *testing.T) {
 		{"hotrow ser", "serve"},
 		{"hotrow links k", "key"},
 		{"hotrow links key a", "add"},
-		{"hotrow serve --demo-s", "--demo-scale"},
+		{"hotrow demo --sc", "--scale"},
 		{"hotrow serve --feed log", "logical"},
 		{"hotrow links export --format c", "csv"},
 		{"hotrow completion f", "fish"},

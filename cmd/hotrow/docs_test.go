@@ -69,7 +69,7 @@ func TestDocs_HaveEveryMetric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := serve(t, "--demo-file", t.TempDir()+"/demo.db")
+	r := serve(t, "demo", "--file", t.TempDir()+"/demo.db")
 	_, body := get(t, r.ops+"/metrics")
 	all := regexp.MustCompile(`(?m)^# TYPE (hotrow_\S+)`).FindAllStringSubmatch(body, -1)
 	if len(all) < 20 {

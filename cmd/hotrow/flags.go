@@ -25,7 +25,7 @@ func fromEnvironment(f *pflag.FlagSet, flag, name string) {
 }
 
 // notEmpty are the flags without which a command is about another database, server or file.
-var notEmpty = []string{"config", "demo-file", "direct", "output"}
+var notEmpty = []string{"config", "direct", "file", "output"}
 
 // complete takes from the environment what the flags do not say. It refuses a flag as the
 // value of another one, which lacks its own; with a = before it, it is meant.

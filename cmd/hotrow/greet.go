@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 // greet prints what is served, with an address to try for each resource.
 func (s *server) greet(ctx context.Context) {
+	defer s.terminal.release()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	base := baseURL(s.listeners["http"], s.cfg().HTTP.TLS.On())
@@ -28,6 +31,11 @@ func (s *server) greet(ctx context.Context) {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
+	defer s.greetEnd()
+	if s.cmd.demo != nil {
+		s.greetDemo(base)
+		return
+	}
 	all := s.set.All()
 	if len(all) == 0 {
 		why := "the log says which tables it has left out, and why"
@@ -37,7 +45,6 @@ func (s *server) greet(ctx context.Context) {
 			}
 		}
 		fmt.Fprintf(s.p.stdout, "\nhotrow serves nothing at %s/: %s\n", base, why)
-		s.greetEnd()
 		return
 	}
 	fmt.Fprintf(s.p.stdout, "\nhotrow serves\n")
@@ -53,21 +60,43 @@ func (s *server) greet(ctx context.Context) {
 		fmt.Fprintf(s.p.stdout, "  %s%s\n", base, path)
 	}
 	s.greetLinks()
-	if s.demo {
-		fmt.Fprintf(s.p.stdout, "\nTry\n  curl -iw '\\n' %s/depts/10\n"+
-			"  curl -H 'Accept: application/vnd.msgpack' %s/depts/10 | xxd\n"+
-			"  sqlite3 %s 'UPDATE emp SET sal = sal + 1 WHERE empno = 7839' && "+
-			"curl -w '\\n' %s/depts/10\n",
-			base, base, s.cfg().Sources["main"].Path(), base)
+}
+
+// greetDemo says what the demo serves, and what to try: a change by another program, and the
+// two ways to see it. What is not bound has no line.
+func (s *server) greetDemo(base string) {
+	out, file := s.p.stdout, s.cfg().Sources["main"].Path()
+	if path, err := filepath.Abs(file); err == nil {
+		file = path
 	}
-	for _, try := range [][2]string{{"resp", "redis-cli -p %s GET depts:10"},
-		{"memcache", "printf 'get depts:10\\r\\nquit\\r\\n' | nc 127.0.0.1 %s"}} {
-		if ln := s.listeners[try[0]]; s.demo && ln != nil && ln.Addr().Network() == "tcp" {
+	fmt.Fprintf(out, "\nhotrow serves a shop at %s/\n\n", base)
+	fmt.Fprintf(out, "  rows     %s/products/1, %d tables of %s\n", base, len(s.set.All()), file)
+	s.greetLinks()
+	set, change := "UPDATE products SET price = price + 1 WHERE id = 1", ""
+	if _, err := exec.LookPath("sqlite3"); err == nil {
+		// It waits for the demo's own writes: without a time it fails beside one.
+		change = fmt.Sprintf("sqlite3 -cmd '.timeout 5000' %s %s", shellQuote(file), shellQuote(set))
+	} else { // by hotrow itself, then
+		change = fmt.Sprintf("curl -X PATCH -H 'Content-Type: application/json' "+
+			"-d '{\"price\": 1}' %s/products/1", base)
+	}
+	fmt.Fprintf(out, "\nAsk, change the row with any program, and ask again:\n"+
+		"  curl -iw '\\n' %s/products/1\n  %s\n", base, change)
+	for _, try := range [][2]string{{"resp", "redis-cli -p %s GET products:1"},
+		{"memcache", "printf 'get products:1\\r\\nquit\\r\\n' | nc 127.0.0.1 %s"}} {
+		if ln := s.listeners[try[0]]; ln != nil && ln.Addr().Network() == "tcp" {
 			_, port, _ := net.SplitHostPort(ln.Addr().String())
-			fmt.Fprintf(s.p.stdout, "  "+try[1]+"\n", port)
+			fmt.Fprintf(out, "  "+try[1]+"\n", port)
 		}
 	}
-	s.greetEnd()
+}
+
+// shellQuote returns s as one word of a shell.
+func shellQuote(s string) string {
+	if !strings.ContainsAny(s, " \t\n'\"\\$`!*?[]{}()<>|&;#~") && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // greetEnd says where the console is, and how to stop.

@@ -215,7 +215,7 @@ func TestServe_ClicksAreFollowedOverHTTP2(t *testing.T) {
 	if err != nil {
 		t.Skip("needs curl")
 	}
-	r := start(t, nil, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := start(t, nil, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	until(t, r.log, r.complete)
 	live := r.linksAddr() + "/api/v1/clicks/live"
 	c := clientsOf(t, nil)[2]

@@ -35,7 +35,7 @@ func TestServe_H2C(t *testing.T) {
 		"a file":              serve(t, "-c", file),
 		"a TARGET":            serve(t, db),
 		"a unix socket":       start(t, []string{"HOTROW_HTTP_LISTEN=unix:" + socket}, db),
-		"the demo, its links": serve(t, "--demo-file", demo),
+		"the demo, its links": serve(t, "demo", "--file", demo),
 	} {
 		until(t, r.log, r.complete)
 		url, path := r.http+"/dept/10", ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"net/http"
 	"regexp"
 	"strings"
@@ -90,7 +91,7 @@ func TestServe_HalfClosedClientsGetTheirAnswers(t *testing.T) {
 // TestServe_HalfClosedKeyValueClients: clients of Redis and memcached that end their side behind
 // their commands get all replies, of hits and of what is read from the database.
 func TestServe_HalfClosedKeyValueClients(t *testing.T) {
-	r := serve(t)
+	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	m := regexp.MustCompile(`proto=memcache addr=(\S+)`).FindStringSubmatch(r.log.String())
 	if m == nil {
 		t.Fatalf("clients of memcached are not served:\n%s", r.log)

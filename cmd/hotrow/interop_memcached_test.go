@@ -29,7 +29,7 @@ func buildInterop(t *testing.T, name string) string {
 // TestInterop_Gomemcache reads and writes the demo's rows by Go's client of memcached.
 func TestInterop_Gomemcache(t *testing.T) {
 	program := buildInterop(t, "memcached")
-	r := serve(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	addr := r.dialMemcache().nc.RemoteAddr().(*net.TCPAddr)
 	out, err := exec.CommandContext(t.Context(), program, addr.String(), r.http).CombinedOutput()
 	if err != nil {

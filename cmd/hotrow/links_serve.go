@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/config"
-	"github.com/hotrow/hotrow/internal/demo"
 	linksfront "github.com/hotrow/hotrow/internal/front/links"
 	"github.com/hotrow/hotrow/internal/httpserve"
 	"github.com/hotrow/hotrow/internal/links/api"
@@ -97,12 +96,16 @@ func (s *server) makeLinks(ctx context.Context) error {
 		return err
 	}
 	s.links.keyless.Store(keys == 0)
-	if s.demo {
-		if err := s.demoLinks(ctx); err != nil {
+	fresh := false
+	if s.cmd.demo != nil {
+		if fresh, err = s.demoLinks(ctx); err != nil {
 			return err
 		}
 	}
-	return s.openClickLog(ctx)
+	if err := s.openClickLog(ctx); err != nil || !fresh {
+		return err
+	}
+	return s.demoClicks(ctx)
 }
 
 // openClickLog opens the log of clicks, if there is to be one and there is none.
@@ -147,25 +150,6 @@ var (
 		"mask": clicks.MaskIP, "full": clicks.FullIP, "none": clicks.NoIP,
 	}
 )
-
-// demoLinks puts links into the demo's table unless there are some.
-func (s *server) demoLinks(ctx context.Context) error {
-	n := int64(0)
-	err := s.links.store.Query(ctx, "SELECT count(*) FROM links", nil,
-		func(r source.StoreRow) error { n = r.Int(0); return nil })
-	if err != nil || n > 0 {
-		return err
-	}
-	_, err = s.links.store.Tx(ctx, func(tx source.StoreTx) error {
-		for _, statement := range demo.Links() {
-			if _, err := tx.Exec(ctx, statement); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return err
-}
 
 // serveLinks starts the listener of links.
 func (s *server) serveLinks(ctx context.Context) error {
@@ -428,9 +412,10 @@ func (s *server) greetLinks() {
 	if strings.HasPrefix(base, "http://unix") {
 		return
 	}
-	fmt.Fprintf(s.p.stdout, "  %s/+  (links)\n", base)
-	if s.demo {
-		fmt.Fprintf(s.p.stdout, "  %s/asdf\n", base)
+	if s.cmd.demo != nil {
+		fmt.Fprintf(s.p.stdout, "  links    %s/+, with a month of clicks\n", base)
+	} else {
+		fmt.Fprintf(s.p.stdout, "  %s/+  (links)\n", base)
 	}
 }
 

@@ -140,12 +140,12 @@ func TestServe_LinksWithoutRecording(t *testing.T) {
 
 // The demo's links are those of the original's benchmark.
 func TestServe_DemoHasLinks(t *testing.T) {
-	r := serve(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	if code, target := followed(t, "GET", r.linksAddr()+"/asdf"); code != 301 ||
 		target != "https://davidkroell.github.io" {
 		t.Errorf("/asdf = %d %s", code, target)
 	}
-	until(t, r.out, func() bool { return strings.Contains(r.out.String(), r.linksAddr()+"/asdf") })
+	until(t, r.out, func() bool { return strings.Contains(r.out.String(), r.linksAddr()+"/+") })
 }
 
 // A listener that others reach needs somebody who may make links.

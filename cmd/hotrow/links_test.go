@@ -23,7 +23,7 @@ const fixtures = "../../internal/links/transfer/testdata"
 // demoLinks starts the demo, whose shortener has links, and returns its URL.
 func demoLinks(t *testing.T) (*running, string) {
 	t.Helper()
-	r := serve(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	m := regexp.MustCompile(`proto=links addr=(\S+)`).FindStringSubmatch(r.log.String())
 	if m == nil {
 		t.Fatalf("links are not served:\n%s", r.log)

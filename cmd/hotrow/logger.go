@@ -16,18 +16,21 @@ func newLogger(w io.Writer, c config.Log) *slog.Logger {
 	return textLogger(w, &level)
 }
 
-// textLogger returns a logger of lines of text. An error is what its Error says: the handler
-// by itself asks for more, and some have the stack then.
+// textLogger returns a logger of lines of text.
 func textLogger(w io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
-		Level: level,
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if err, ok := a.Value.Any().(error); ok {
-				a.Value = slog.StringValue(err.Error())
-			}
-			return a
-		},
+		Level:       level,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return errorText(a) },
 	}))
+}
+
+// errorText has an error be what its Error says: a handler by itself asks for more, and some
+// have the stack then.
+func errorText(a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(err.Error())
+	}
+	return a
 }
 
 // level is what the process logs; a reload may change it.

@@ -113,7 +113,7 @@ func start(t *testing.T, env []string, args ...string) *running {
 	return r
 }
 
-// begin starts hotrow serve and does not wait for it.
+// begin starts hotrow serve, or hotrow demo if args begin so, and does not wait for it.
 func begin(t *testing.T, env []string, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -123,7 +123,10 @@ func begin(t *testing.T, env []string, args ...string) *running {
 		"HOTROW_LINKS_LISTEN=127.0.0.1:0", "HOTROW_RESP_LISTEN=127.0.0.1:0",
 		"HOTROW_MEMCACHE_LISTEN=127.0.0.1:0"), env...)
 	done := make(chan int, 1)
-	go func() { done <- run(ctx, append([]string{"serve"}, args...), r.out, r.log, env) }()
+	if len(args) == 0 || args[0] != "demo" {
+		args = append([]string{"serve"}, args...)
+	}
+	go func() { done <- run(ctx, args, r.out, r.log, env) }()
 	var once sync.Once
 	code := -1
 	r.stop = func() int {
@@ -303,7 +306,8 @@ func TestCommand_ExitStatus(t *testing.T) {
 		{"help of an unknown command", []string{"help", "serv"}, 2, `did you mean "serve"`},
 		{"unknown flag", []string{"serve", "--nope"}, 2, "--nope"},
 		{"nearly a flag", []string{"serve", "--wriable"}, 2, `did you mean "--writable"`},
-		{"half a flag", []string{"serve", "--demo"}, 2, `did you mean "--demo-file" or "--demo-scale"`},
+		{"nothing to serve", []string{"serve"}, 2, "hotrow demo has data"},
+		{"the demo of a target", []string{"demo", notDB}, 2, "unexpected argument"},
 		{"a flag before its command", []string{"--open", "serve"}, 2, "--open"},
 		{"no value", []string{"serve", "-c"}, 2, "-c"},
 		{"a flag for a value", []string{"serve", "-c", "--open"}, 2, "--config needs a value"},
@@ -317,16 +321,13 @@ func TestCommand_ExitStatus(t *testing.T) {
 		{"an empty target", []string{"serve", ""}, 2, "[<target>] is empty"},
 		{"an empty one of several", []string{"links", "rm", "a", ""}, 2, "<code> ... is empty"},
 		{"an empty configuration", []string{"serve", "-c", ""}, 2, "--config is empty"},
-		{"an empty file of the demo", []string{"serve", "--demo-file="}, 2, "--demo-file is empty"},
+		{"an empty file of the demo", []string{"demo", "--file="}, 2, "--file is empty"},
 		{"an empty database", []string{"get", "a/1", "--direct", ""}, 2, "--direct is empty"},
 		{"an empty file", []string{"links", "export", "-o", ""}, 2, "--output is empty"},
 		{"a token that is refused", []string{"token", "ana.smith"}, 2, `letters, digits, - and _, found "ana.smith"`},
 		{"a role that is refused", []string{"token", "ana", "--role", "public"}, 2, "cannot be a role"},
 		{"a configuration, written", []string{"serve", "-c", bad, "--writable"}, 2, "--writable is of a TARGET"},
 		{"a configuration, fed", []string{"serve", "-c", bad, "--feed", "none"}, 2, "--feed is of a TARGET"},
-		{"a configuration of the demo", []string{"serve", "-c", bad, "--demo-scale", "1"}, 2,
-			"--demo-scale is of the demo"},
-		{"a target of the demo", []string{"serve", notDB, "--demo-file", "x"}, 2, "--demo-file is of the demo"},
 		{"applied and printed", []string{"doctor", notDB, "--sql", "--apply"}, 2, "--apply and --sql"},
 		{"check of nothing", []string{"check"}, 2, "--config FILE"},
 		{"both", []string{"serve", "x.db", "-c", "y.yaml"}, 2, "not both"},
@@ -336,8 +337,7 @@ func TestCommand_ExitStatus(t *testing.T) {
 		{"no database", []string{"serve", filepath.Join(dir, "no.db")}, 1, "no such file"},
 		{"not a database", []string{"serve", notDB}, 1, "not an SQLite database"},
 		{"a feed of another database", []string{"serve", notDB, "--feed", "logical"}, 2, "--feed logical"},
-		{"nowhere for the demo", []string{"serve", "--demo-file", filepath.Join(notDB, "x", "d.db")}, 1,
-			"--demo-file"},
+		{"nowhere for the demo", []string{"demo", "--file", filepath.Join(notDB, "x", "d.db")}, 1, "--file"},
 		{"a token without a role", []string{"token", "app", "--role", ""}, 2, "--role"},
 		{"a token of nobody", []string{"token", ""}, 2, "name"},
 		{"doctor of nothing", []string{"doctor"}, 2, "give a URL"},
@@ -362,7 +362,7 @@ func TestCommand_ExitStatus(t *testing.T) {
 
 func TestServe_Demo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "demo.db")
-	r := serve(t, "--demo-file", file, "--demo-scale", "20")
+	r := serve(t, "demo", "--file", file, "--scale", "20")
 	a := r.hit("/depts/10")
 	var dept struct {
 		DeptNumber int
@@ -392,15 +392,15 @@ func TestServe_Demo(t *testing.T) {
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit %d after the signal:\n%s", code, r.log)
 	}
-	again := serve(t, "--demo-file", file, "--demo-scale", "20")
+	again := serve(t, "demo", "--file", file, "--scale", "20")
 	again.shows("/depts/10", `"sal":77,`, 0)
 }
 
 func TestServe_PortInUse(t *testing.T) {
-	r := serve(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	t.Setenv("HOTROW_HTTP_LISTEN", strings.TrimPrefix(r.http, "http://"))
 	missing := filepath.Join(t.TempDir(), "other.db")
-	code, _, stderr := command(t, "serve", "--demo-file", missing)
+	code, _, stderr := command(t, "demo", "--file", missing)
 	if code != 1 || !strings.Contains(stderr, "address already in use") ||
 		!strings.Contains(stderr, "HOTROW_HTTP_LISTEN") {
 		t.Errorf("exit %d: %s", code, stderr)

@@ -26,8 +26,8 @@ func (p *program) printMan(root *cobra.Command) error {
 	fmt.Fprintf(&b, ".TH HOTROW 1 \"\" %s\n", roffQuote("hotrow "+v))
 	fmt.Fprintf(&b, ".SH NAME\nhotrow \\- %s\n", roff("rows of a database at memory speed"))
 	b.WriteString(".SH SYNOPSIS\n.B hotrow\n.I command\n[\\fIflags\\fR]\n")
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\nWithout a configuration \\fBhotrow serve\\fR serves a "+
-		"demo on 127.0.0.1:8080.\n", roff(root.Short))
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n\\fBhotrow demo\\fR serves data to try "+
+		"it with on 127.0.0.1:8080.\n", roff(root.Short))
 	b.WriteString(".SH COMMANDS\n")
 	for _, cmd := range leaves(root) {
 		p.manSection(&b, cmd)

@@ -14,7 +14,7 @@ import (
 // TestServe_Memcached asks the demo as clients of memcached do.
 func TestServe_Memcached(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "demo.db")
-	r := serve(t, "--demo-file", file)
+	r := serve(t, "demo", "--file", file)
 	c := r.dialMemcache()
 	want := r.get("/depts/10").body
 	if got := c.do("get depts:10"); got != fmt.Sprintf("VALUE depts:10 0 %d\r\n%s\r\nEND\r\n", len(want), want) {

@@ -96,7 +96,7 @@ func TestMetrics_OfEverySource(t *testing.T) {
 	memcached.Set("user:1", "ana,ana@example.com")
 	for name, args := range map[string]func(t *testing.T) []string{
 		"demo": func(t *testing.T) []string {
-			return []string{"--demo-file", filepath.Join(t.TempDir(), "demo.db")}
+			return []string{"demo", "--file", filepath.Join(t.TempDir(), "demo.db")}
 		},
 		"sqlite": func(t *testing.T) []string {
 			db := filepath.Join(t.TempDir(), "a.db")

@@ -18,7 +18,7 @@ func TestServe_RedisTools(t *testing.T) {
 	cli := dbtest.Program(t, "redis-cli", "redis-tools")
 	bench := dbtest.Program(t, "redis-benchmark", "redis-tools")
 	file := filepath.Join(t.TempDir(), "demo.db")
-	r := serve(t, "--demo-file", file, "--demo-scale", "20")
+	r := serve(t, "demo", "--file", file, "--scale", "20")
 	port := r.respPort()
 	run := func(program string, args ...string) string {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestServe_GoClientsOfRedis(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
-	r := serve(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	out, err := exec.CommandContext(t.Context(), program, "127.0.0.1:"+r.respPort(), r.http).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)

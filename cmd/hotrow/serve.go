@@ -35,8 +35,7 @@ type serveCmd struct {
 	Target, Config string
 	Writable, Open bool
 	Feed           string
-	DemoFile       string
-	DemoScale      int
+	demo           *demoFile // of hotrow demo; nil: a TARGET or a configuration is served
 
 	given func(flag string) bool
 }
@@ -44,17 +43,15 @@ type serveCmd struct {
 // serveCommand returns hotrow serve.
 func serveCommand(p *program) *cobra.Command {
 	c := new(serveCmd)
-	cmd := p.command("serve", "Serve a database, or the demo when none is given.", c.Run,
-		argument{"[<target>]", "A SQLite file or a database URL; none: the demo.", &c.Target})
+	cmd := p.command("serve", "Serve a database, or what a configuration says.", c.Run,
+		argument{"[<target>]", "A SQLite file or a database URL.", &c.Target})
 	f := cmd.Flags()
 	f.StringVarP(&c.Config, "config", "c", "", "Serve what this configuration `FILE` says.")
 	f.BoolVar(&c.Writable, "writable", false,
-		"Let a database given as TARGET be written (the demo is).")
+		"Let a database given as TARGET be written.")
 	f.BoolVar(&c.Open, "open", false, "Let other machines read without a token.")
 	f.Var(newOneOf(&c.Feed, "auto", "auto", "logical", "notify", "binlog", "sqlite", "none"),
 		"feed", "`MODE` of TARGET's feed: auto, logical, notify, binlog, sqlite or none.")
-	f.StringVar(&c.DemoFile, "demo-file", "", "Keep the demo's database in this `FILE`.")
-	f.IntVar(&c.DemoScale, "demo-scale", 0, "`N` more departments of ten employees.")
 	c.given = f.Changed
 	return cmd
 }
@@ -76,9 +73,15 @@ func (c *serveCmd) Run(p *program) error {
 		return err
 	}
 	events := new(ops.Events)
-	log := slog.New(events.Handler(newLogger(p.stderr, cfg.Log).Handler()))
-	s := &server{cmd: c, p: p, log: log, events: events, unsent: front.NewOutputBudget(0, 0),
-		demo: c.Target == "" && c.Config == ""}
+	handler := newLogger(p.stderr, cfg.Log).Handler()
+	var terminal *terminalLog
+	if isTerminal(p.stderr) && cfg.Log.Format == "text" {
+		terminal = newTerminalLog(p.stderr, p.getenv("NO_COLOR") == "")
+		handler = terminal.handler(&level)
+		defer terminal.release()
+	}
+	s := &server{cmd: c, p: p, log: slog.New(events.Handler(handler)), events: events,
+		terminal: terminal, unsent: front.NewOutputBudget(0, 0)}
 	s.live.Store(cfg)
 	defer s.close()
 	return s.run()
@@ -91,8 +94,8 @@ type server struct {
 	p    *program
 	live atomic.Pointer[config.Config] // see cfg
 	log  *slog.Logger
-	demo bool
 
+	terminal  *terminalLog        // nil: the log goes elsewhere
 	events    *ops.Events         // the last records of log
 	unsent    *front.OutputBudget // of all fronts
 	tracer    *trace.Tracer       // nil: there is none
@@ -137,14 +140,14 @@ func (s *server) run() error {
 	}
 	s.tracer = newTracer(s.cfg().Trace, s.log)
 	ctx := s.p.ctx
-	if s.demo {
+	if s.cmd.demo != nil {
 		if err := s.createDemo(ctx); err != nil {
 			return err
 		}
 	}
 	var err error
 	written := s.cmd.Target != "" && s.cmd.Writable
-	s.sources, err = openSources(ctx, s.cfg(), opening{demo: s.demo, written: written}, s.log)
+	s.sources, err = openSources(ctx, s.cfg(), opening{demo: s.cmd.demo != nil, written: written}, s.log)
 	if err != nil {
 		return err
 	}
@@ -172,6 +175,9 @@ func (s *server) run() error {
 	if s.cmd.Target == "" {
 		s.discovered.Store(true)
 		s.greet(ctx)
+	}
+	if c := s.cmd.demo; c != nil && !c.still {
+		go s.tellStory(ctx)
 	}
 	supervisor.Ready(s.log, s.statusLine())
 	go s.watch(ctx)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hotrow/hotrow/internal/config"
 )
@@ -14,17 +13,14 @@ func (c *serveCmd) fits() error {
 	if c.Target != "" && c.Config != "" {
 		return errors.New("give a TARGET or a configuration, not both")
 	}
-	for _, flag := range []string{"writable", "feed", "demo-file", "demo-scale"} {
-		demo := strings.HasPrefix(flag, "demo-")
-		switch {
-		case !c.given(flag):
-		case c.Config != "" && !demo:
+	if c.Target == "" && c.Config == "" && c.demo == nil {
+		return errors.New("serve what? hotrow serve app.db, or a database URL, or -c FILE; " +
+			"hotrow demo has data to try it with")
+	}
+	for _, flag := range []string{"writable", "feed"} {
+		if c.Config != "" && c.given(flag) {
 			return fmt.Errorf("--%s is of a TARGET and excludes --config: the configuration has "+
 				"access.write and feed.mode", flag)
-		case c.Config != "":
-			return fmt.Errorf("--%s is of the demo and excludes --config", flag)
-		case c.Target != "" && demo:
-			return fmt.Errorf("--%s is of the demo and excludes a TARGET", flag)
 		}
 	}
 	return nil
@@ -41,7 +37,7 @@ func (c *serveCmd) load(p *program) (*config.Config, error) {
 	case c.Target != "":
 		cfg, warnings, err = config.FromURL(c.Target, p.env)
 	default:
-		cfg, warnings, err = c.demoConfig(p)
+		cfg, warnings, err = c.demo.config(p.env)
 	}
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func TestServe_PortsAreTaken(t *testing.T) {
 	for name, address := range usual {
 		t.Run(name, func(t *testing.T) {
 			takePort(t, address)
-			r := unasked(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+			r := unasked(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 			if to := movedFrom(r)[name]; to == "" || to == address {
 				t.Errorf("%s is taken, and nothing says where %s is:\n%s", address, name, r.log)
 			}
@@ -70,7 +70,7 @@ func TestServe_PortsAreTaken(t *testing.T) {
 	for _, address := range usual {
 		takePort(t, address)
 	}
-	r := unasked(t, "--demo-file", filepath.Join(t.TempDir(), "demo.db"))
+	r := unasked(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	to := movedFrom(r)
 	if len(to) != len(usual) {
 		t.Errorf("%d of %d ports say where they are:\n%s", len(to), len(usual), r.log)
@@ -111,7 +111,7 @@ func TestServe_PortsThatAreAskedForFail(t *testing.T) {
 		file := configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+database(t, deptSQL)+"'}}\n"+
 			"resources: {dept: {table: dept}}\nlinks: {database: main}\n")
 		for _, args := range [][]string{{"serve", "-c", file}, {"serve", database(t, deptSQL)},
-			{"serve", "--demo-file", filepath.Join(t.TempDir(), "demo.db")}} {
+			{"demo", "--file", filepath.Join(t.TempDir(), "demo.db")}} {
 			if name == "links" && len(args) == 2 {
 				continue // a database alone has none
 			}

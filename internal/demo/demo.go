@@ -1,6 +1,7 @@
-// Package demo makes the data that hotrow serves when nobody has named a
-// database: the classic departments and employees of Oracle's SCOTT schema, a
-// table of 10,000 users, and as many more departments as are asked for.
+// Package demo makes the data of hotrow demo: a shop of five tables whose rows
+// change (Story), short links with their clicks, the classic departments and
+// employees of Oracle's SCOTT schema, a table of 10,000 users, and as many more
+// departments as are asked for.
 //
 // All of it is the same every time. The package writes SQL; it reads nothing
 // and serves nothing.
@@ -70,7 +71,9 @@ func fill(ctx context.Context, path string, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	statements := append([]string(nil), sqliteTables...)
+	statements := append([]string(nil), shopTables...)
+	statements = append(statements, shopRows()...)
+	statements = append(statements, sqliteTables...)
 	statements = append(statements, classicRows...)
 	statements = append(statements, userRows()...)
 	if err := src.Exec(ctx, statements...); err != nil {
@@ -124,5 +127,27 @@ const resources = `resources:
       id: {}
       name: {}
       mail: {}
+    access: {read: public, write: public}
+`
+
+// Shop are the resources of the shop, for behind those of YAML.
+const Shop = `  products:
+    table: products
+    embed:
+      reviews: {resource: reviews, on: product_id, order: id}
+    access: {read: public, write: public}
+  customers:
+    table: customers
+    access: {read: public, write: public}
+  orders:
+    table: orders
+    embed:
+      lines: {resource: order_lines, on: order_id, order: line}
+    access: {read: public, write: public}
+  order_lines:
+    table: order_lines
+    access: {read: public, write: public}
+  reviews:
+    table: reviews
     access: {read: public, write: public}
 `

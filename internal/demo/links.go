@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// demoLinks is how many links the demo has besides those with a name.
-const demoLinks = 196
-
 // namedLinks are the links of the demo that one may try. The first is that of
 // the benchmark of davidkroell/shortcut.
 var namedLinks = []struct {
@@ -22,6 +19,27 @@ var namedLinks = []struct {
 	{"rfc9110", "https://www.rfc-editor.org/rfc/rfc9110.html#name-status-codes", 308},
 }
 
+// plainLinks are those that the shop would have, as people name them: an occasion, and where
+// it was told of.
+var plainLinks = func() (codes []string) {
+	for _, occasion := range []string{"spring", "summer", "autumn", "winter", "sale", "new",
+		"gifts", "kitchen", "table", "office", "hall", "returns", "jobs", "press"} {
+		for _, place := range []string{"", "-mail", "-shop", "-card", "-poster", "-podcast",
+			"-2024", "-2025", "-2026", "-de", "-fr", "-jp", "-map", "-faq"} {
+			codes = append(codes, occasion+place)
+		}
+	}
+	return codes
+}()
+
+// linkCode returns the code of link i.
+func linkCode(i int) string {
+	if i < len(namedLinks) {
+		return namedLinks[i].code
+	}
+	return plainLinks[i-len(namedLinks)]
+}
+
 // Links returns the INSERTs of the demo's links, whose tables are there.
 func Links() []string {
 	w := &inserter{head: "INSERT INTO links (code, url, url_hash, status, created_at, " +
@@ -29,11 +47,13 @@ func Links() []string {
 	for _, l := range namedLinks {
 		writeLink(w, l.code, l.url, l.status)
 	}
-	for i := range demoLinks {
-		h := hash(uint64(i) + 1<<40)
-		url := "https://" + pick(mailHosts, h, 0) + "/" +
-			strings.ToLower(pick(deptFields, h, 16)) + "/" + strconv.FormatUint(h>>32, 36)
-		writeLink(w, strings.ToLower(pick(jobs, h, 48))+strconv.Itoa(i), url, 302)
+	for _, code := range plainLinks {
+		occasion, place, _ := strings.Cut(code, "-")
+		url := "https://shop.example/" + occasion
+		if place != "" {
+			url += "?from=" + place
+		}
+		writeLink(w, code, url, 302)
 	}
 	return w.statements()
 }
