@@ -70,12 +70,14 @@ func (s *server) greetDemo(base string) {
 		file = path
 	}
 	fmt.Fprintf(out, "\nhotrow serves a shop at %s/\n\n", base)
-	fmt.Fprintf(out, "  rows     %s/products/1, %d tables of %s\n", base, len(s.set.All()), file)
+	fmt.Fprintf(out, "  rows     %s/products/1, %d tables of %s\n", base,
+		len(s.set.All()), file)
 	s.greetLinks()
 	set, change := "UPDATE products SET price = price + 1 WHERE id = 1", ""
 	if _, err := exec.LookPath("sqlite3"); err == nil {
 		// It waits for the demo's own writes: without a time it fails beside one.
-		change = fmt.Sprintf("sqlite3 -cmd '.timeout 5000' %s %s", shellQuote(file), shellQuote(set))
+		change = fmt.Sprintf("sqlite3 -cmd '.timeout 5000' %s %s", shellQuote(file),
+			shellQuote(set))
 	} else { // by hotrow itself, then
 		change = fmt.Sprintf("curl -X PATCH -H 'Content-Type: application/json' "+
 			"-d '{\"price\": 1}' %s/products/1", base)

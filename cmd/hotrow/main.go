@@ -119,7 +119,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env []str
 func (p *program) root() *cobra.Command {
 	p.arguments = make(map[*cobra.Command][]argument)
 	root := group("hotrow", "Rows of your database at memory speed, kept fresh by its change feed.",
-		demoCommand(p), serveCommand(p), initCommand(p), checkCommand(p), doctorCommand(p), getCommand(p),
+		demoCommand(p), serveCommand(p), initCommand(p), checkCommand(p), doctorCommand(p),
+		getCommand(p),
 		invalidateCommand(p), topCommand(p), tokenCommand(p), proxyCommand(p), linksCommand(p),
 		benchCommand(p), completionCommand(p), manCommand(p), versionCommand(p))
 	root.PersistentFlags().BoolP("help", "h", false, "Print this help.")

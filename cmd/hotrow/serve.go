@@ -147,7 +147,8 @@ func (s *server) run() error {
 	}
 	var err error
 	written := s.cmd.Target != "" && s.cmd.Writable
-	s.sources, err = openSources(ctx, s.cfg(), opening{demo: s.cmd.demo != nil, written: written}, s.log)
+	s.sources, err = openSources(ctx, s.cfg(),
+		opening{demo: s.cmd.demo != nil, written: written}, s.log)
 	if err != nil {
 		return err
 	}

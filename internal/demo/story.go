@@ -13,7 +13,8 @@ func Story(n int, now time.Time) []string {
 	product := skewed(Products/10, h) // what sells: a page of products shows it
 	switch {
 	case n%12 == 5:
-		return []string{fmt.Sprintf("UPDATE products SET stock = stock + 40 WHERE id = %d", product)}
+		return []string{fmt.Sprintf("UPDATE products SET stock = stock + 40 WHERE id = %d",
+			product)}
 	case n%6 == 2:
 		return []string{fmt.Sprintf(moveOrder, orders-n/6%underWay)}
 	case n%24 == 7:
