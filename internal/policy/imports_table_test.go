@@ -78,6 +78,11 @@ var house = []room{
 		tool:  true,
 	},
 	{
+		dir:   "bench/ask",
+		knows: []string{"bench/load"},
+		tool:  true,
+	},
+	{
 		dir:   "bench/scenarios",
 		knows: []string{"bench/harness", "bench/servers", "bench/tiers", "demo", "bench/load", "bench/wirebench"},
 		tool:  true,
