@@ -43,7 +43,7 @@ func halfClosed(addr, request string) (int, string, error) {
 // that it sends nothing more reads on. It gets what any other gets, on every road:
 // by the event loop, by a load, and by net/http on each listener.
 func TestServe_HalfClosedClientsGetTheirAnswers(t *testing.T) {
-	r := serve(t, "--writable")
+	r := serve(t, "demo", "--still", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	links := strings.TrimPrefix(r.linksAddr(), "http://")
 	addr, ops := strings.TrimPrefix(r.http, "http://"), strings.TrimPrefix(r.ops, "http://")
 	body := `{"deptLocation":"BOSTON"}`

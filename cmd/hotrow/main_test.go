@@ -89,6 +89,7 @@ type running struct {
 	http, ops string // base URLs
 	out, log  *output
 	stop      func() int // ends it and returns the exit status
+	ended     chan struct{}
 }
 
 // serve starts hotrow serve on free ports and waits until it is ready.
@@ -117,7 +118,7 @@ func start(t *testing.T, env []string, args ...string) *running {
 func begin(t *testing.T, env []string, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{t: t, out: new(output), log: new(output)}
+	r := &running{t: t, out: new(output), log: new(output), ended: make(chan struct{})}
 	env = append(append(os.Environ(), "HOTROW_HTTP_LISTEN=127.0.0.1:0",
 		"HOTROW_OPS_LISTEN=127.0.0.1:0", "HOTROW_WIRE_LISTEN=127.0.0.1:0",
 		"HOTROW_LINKS_LISTEN=127.0.0.1:0", "HOTROW_RESP_LISTEN=127.0.0.1:0",
@@ -126,7 +127,10 @@ func begin(t *testing.T, env []string, args ...string) *running {
 	if len(args) == 0 || args[0] != "demo" {
 		args = append([]string{"serve"}, args...)
 	}
-	go func() { done <- run(ctx, args, r.out, r.log, env) }()
+	go func() {
+		defer close(r.ended)
+		done <- run(ctx, args, r.out, r.log, env)
+	}()
 	var once sync.Once
 	code := -1
 	r.stop = func() int {
@@ -157,7 +161,14 @@ func (r *running) listens() {
 		}
 		return "http://" + m[2]
 	}
-	until(r.t, r.log, func() bool { return listening("http") != "" && listening("ops") != "" })
+	until(r.t, r.log, func() bool {
+		select {
+		case <-r.ended:
+			r.t.Fatalf("hotrow has ended:\n%s", r.log)
+		default:
+		}
+		return listening("http") != "" && listening("ops") != ""
+	})
 	r.http, r.ops = listening("http"), listening("ops")
 }
 
