@@ -10,6 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/source"
 )
 
 func TestList_PagesByKey(t *testing.T) {
@@ -68,9 +69,11 @@ func TestList_PagesCompositeKeys(t *testing.T) {
 
 // TestList_ByKeysSaysWhereAbsencesAreFrom: that a row is not there is an answer as well.
 func TestList_ByKeysSaysWhereAbsencesAreFrom(t *testing.T) {
-	s := newServer(t)
+	// With a stale_after of a second, for which the test waits.
+	set, src := openSet(t, func(src source.Source) source.Source { return src })
+	s := newServerOf(t, set, src)
 	for _, key := range []string{"10", "98", "99"} {
-		s.do("GET", "/depts/"+key, "")
+		s.hot("/depts/" + key)
 	}
 	if err := s.src.Close(); err != nil { // what is kept is stale, rows that are not there as well
 		t.Fatal(err)
