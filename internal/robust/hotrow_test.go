@@ -39,10 +39,9 @@ type program struct {
 	log bytes.Buffer
 }
 
-// byURL says that the row under way starts hotrow with the URL of its database, as
-// those do who have no file yet; else with a configuration. Rows run one after the
-// other.
-var byURL bool
+// byURL reports whether the row starts hotrow with the URL of its database, as those do
+// who have no file yet; else with a configuration. The name of the row says so.
+func byURL(t testing.TB) bool { return strings.HasSuffix(t.Name(), "_by_URL") }
 
 // serve starts hotrow with a configuration, in the row's form; env is added to the
 // environment. It waits until hotrow listens.
@@ -73,7 +72,7 @@ func launchBy(t testing.TB, words []string, c config, env ...string) *program {
 	p := &program{t: t, dead: make(chan struct{}), started: time.Now()}
 	words = append(words, "serve")
 	switch {
-	case !byURL:
+	case !byURL(t):
 		p.file = filepath.Join(t.TempDir(), "hotrow.yaml")
 		if err := os.WriteFile(p.file, []byte(c.file), 0o600); err != nil {
 			t.Fatal(err)

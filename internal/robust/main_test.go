@@ -1,6 +1,7 @@
 package robust
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,11 @@ var depth = os.Getenv("HOTROW_ROBUST")
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	// Rows wait for most of their time, and as many as processors would leave those idle.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if binary = os.Getenv("HOTROW_ROBUST_BINARY"); binary != "" {
 		code := dbtest.Wrap(m).Run()
 		report.print()
@@ -135,38 +141,36 @@ func play(t *testing.T, rows []row) {
 		}
 		for _, form := range r.forms() {
 			x := result{n: r.n, what: r.what, on: r.on, form: form, verdict: notRun, seen: r.file}
-			if form != inURL || r.file == "" {
-				byURL = form == inURL
-				if !r.run(t, &x) {
-					continue // -run names others
-				}
+			if form == inURL && r.file != "" {
+				report.add(x)
+				continue
 			}
-			report.add(x)
+			t.Run(r.name(form), func(t *testing.T) {
+				if depth == "" {
+					t.Parallel() // it waits for the most part; in the table a row has the machine
+				}
+				r.run(t, x)
+			})
 		}
 	}
 }
 
-// run runs the row in one form, and says in x what became of it. It reports whether
-// it has run.
-func (r *row) run(t *testing.T, x *result) bool {
-	x.seen = ""
-	begin, ran := time.Now(), false
-	passed := t.Run(r.name(x.form), func(t *testing.T) {
-		ran = true
-		defer func() {
-			if t.Skipped() {
-				x.seen = "what it needs is missing: " + t.Name()
-			}
-		}()
-		x.seen = r.see(t)
+// run runs the row in the form of x, and reports what became of it.
+func (r *row) run(t *testing.T, x result) {
+	x.seen, x.verdict = "", failed
+	begin := time.Now()
+	defer func() {
+		if t.Skipped() {
+			x.verdict, x.seen = notRun, "what it needs is missing: "+t.Name()
+		}
+		x.took = fmt.Sprintf("%.1f s", time.Since(begin).Seconds())
+		report.add(x)
+	}()
+	x.seen = r.see(t)
+	if !t.Failed() {
 		x.verdict = ok
-		t.Log(x.seen)
-	})
-	if !passed {
-		x.verdict = failed
 	}
-	x.took = fmt.Sprintf("%.1f s", time.Since(begin).Seconds())
-	return ran
+	t.Log(x.seen)
 }
 
 // name is what -run knows the row by, in a form.

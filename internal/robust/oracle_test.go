@@ -125,6 +125,9 @@ func (o *oracle) read(ctx context.Context, p *program) {
 			o.failed.Add(1)
 			pause(ctx, 5*time.Millisecond)
 		}
+		if depth == "" {
+			pause(ctx, time.Millisecond) // others run beside these rows
+		}
 	}
 }
 
