@@ -62,8 +62,8 @@ func hangs(t *testing.T, url string, last time.Duration, freeze, thaw func()) {
 		before = now
 		return code == 302 && health == 200 && strings.Contains(body, `"links":1`) && again
 	})
-	freeze()
 	defer thaw() // a second time it goes on already
+	freeze()
 	begin := time.Now()
 	for round := 0; round < 2 || time.Since(begin) < last; round++ {
 		for path, want := range map[string]string{

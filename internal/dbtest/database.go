@@ -30,9 +30,10 @@ func Encoding(name string) Option {
 var databases atomic.Int64
 
 // newDatabase creates a database by way of admin, the URL of another one of
-// the same server, and returns its URL. It is dropped when the test ends.
+// the same server, and returns its URL. It is dropped when the test ends, unless its
+// server goes with the test as well (passing).
 func newDatabase(
-	t testing.TB, admin string, urlOf func(name string) string, opts []Option,
+	t testing.TB, admin string, urlOf func(name string) string, passing bool, opts []Option,
 ) string {
 	t.Helper()
 	var o options
@@ -48,7 +49,9 @@ func newDatabase(
 	if _, err := runPsql(psql, admin, create+";"); err != nil {
 		t.Fatalf("create database: %v", err)
 	}
-	t.Cleanup(func() { dropDatabase(t, psql, admin, name) })
+	if !passing {
+		t.Cleanup(func() { dropDatabase(t, psql, admin, name) })
+	}
 	made := urlOf(name)
 	for _, sql := range o.setup {
 		if _, err := runPsql(psql, made, sql); err != nil {

@@ -67,13 +67,13 @@ func MariaDB(t testing.TB, opts ...Option) string {
 			made := *u
 			made.Path = "/" + name
 			return made.String()
-		}, opts)
+		}, false, opts)
 	}
 	c, err := sharedMariaDB.get(lookMariaDB(t))
 	if err != nil {
 		t.Fatalf("start MariaDB: %v", err)
 	}
-	return newMariaDatabase(t, c.url("mysql"), c.url, opts)
+	return newMariaDatabase(t, c.url("mysql"), c.url, false, opts)
 }
 
 // MariaDBShell runs SQL with the real mariadb shell, and returns what it
@@ -89,9 +89,10 @@ func MariaDBShell(t testing.TB, rawURL, sql string) string {
 }
 
 // newMariaDatabase creates a database by way of admin, the URL of another one
-// of the same server, and returns its URL. It is dropped when the test ends.
+// of the same server, and returns its URL. It is dropped when the test ends, unless its
+// server goes with the test as well (passing).
 func newMariaDatabase(
-	t testing.TB, admin string, urlOf func(name string) string, opts []Option,
+	t testing.TB, admin string, urlOf func(name string) string, passing bool, opts []Option,
 ) string {
 	t.Helper()
 	var o options
@@ -104,13 +105,15 @@ func newMariaDatabase(
 	if _, err := runMariaShell(shell, admin, create); err != nil {
 		t.Fatalf("create database: %v", err)
 	}
-	t.Cleanup(func() {
-		// That it cannot be dropped is no failure: its server may be stopped,
-		// which was the test.
-		if _, err := runMariaShell(shell, admin, "DROP DATABASE "+name+";"); err != nil {
-			t.Logf("drop database %s: %v", name, err)
-		}
-	})
+	if !passing {
+		t.Cleanup(func() {
+			// That it cannot be dropped is no failure: its server may be stopped,
+			// which was the test.
+			if _, err := runMariaShell(shell, admin, "DROP DATABASE "+name+";"); err != nil {
+				t.Logf("drop database %s: %v", name, err)
+			}
+		})
+	}
 	made := urlOf(name)
 	for _, sql := range o.setup {
 		if _, err := runMariaShell(shell, made, sql); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // mariaSettings are those of every server; a test's own override them. Nothing
@@ -170,7 +172,7 @@ func (c *mariaCluster) args() []string {
 // waitReady waits until the server greets on its unix socket, which it opens
 // after its port. Asking by TCP could reach a stranger.
 func (c *mariaCluster) waitReady() error {
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
+	for begin := time.Now(); !waittest.Late(time.Since(begin), startTimeout); {
 		if c.proc.ended() {
 			return fmt.Errorf("mariadbd ended: %v\n%s", c.proc.err, c.logTail())
 		}
@@ -182,7 +184,7 @@ func (c *mariaCluster) waitReady() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("mariadbd is not ready after %v\n%s", startTimeout, c.logTail())
+	return fmt.Errorf("mariadbd is not ready in time\n%s", c.logTail())
 }
 
 // greets reports whether the server begins a handshake.

@@ -50,7 +50,7 @@ func (s *MariaDBServer) Socket() string { return s.cluster.socket() }
 // Database returns the URL of a new, empty database.
 func (s *MariaDBServer) Database(t testing.TB, opts ...Option) string {
 	t.Helper()
-	return newMariaDatabase(t, s.URL(), s.cluster.url, opts)
+	return newMariaDatabase(t, s.URL(), s.cluster.url, t == s.t, opts)
 }
 
 // Exec runs SQL in the database called mysql, and returns what the shell

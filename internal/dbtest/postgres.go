@@ -71,13 +71,13 @@ func Postgres(t testing.TB, opts ...Option) string {
 		return newDatabase(t, given, func(name string) string {
 			u.Path = "/" + name
 			return u.String()
-		}, opts)
+		}, false, opts)
 	}
 	c, err := shared.get(lookServer(t))
 	if err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)
 	}
-	return newDatabase(t, c.url("postgres"), c.url, opts)
+	return newDatabase(t, c.url("postgres"), c.url, false, opts)
 }
 
 // lookServer returns the directory of PostgreSQL's programs, or ends the test.

@@ -83,3 +83,17 @@ func TestPostgres_StartFailureShowsTheLog(t *testing.T) {
 		t.Errorf("error = %v, want the server's own words about nonsense", err)
 	}
 }
+
+// A test may end while its server is frozen, because it has failed: nobody waits for it.
+func TestServer_MayBeFrozenAtTheEnd(t *testing.T) {
+	t.Run("PostgreSQL", func(t *testing.T) {
+		s := NewPostgres(t, nil)
+		s.Database(t)
+		s.Pause()
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		s := NewMariaDB(t, nil)
+		s.Database(t)
+		s.Pause()
+	})
+}

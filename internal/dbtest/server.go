@@ -47,10 +47,11 @@ func newPostgresIn(t testing.TB, bin string, settings map[string]string) *Server
 // URL returns the URL of the database called postgres.
 func (s *Server) URL() string { return s.cluster.url("postgres") }
 
-// Database returns the URL of a new, empty database.
+// Database returns the URL of a new, empty database. That of the test whose server this is
+// is not dropped: a server that is stopped or frozen at the end would be waited for.
 func (s *Server) Database(t testing.TB, opts ...Option) string {
 	t.Helper()
-	return newDatabase(t, s.URL(), s.cluster.url, opts)
+	return newDatabase(t, s.URL(), s.cluster.url, t == s.t, opts)
 }
 
 // Exec runs SQL in the database called postgres, and returns what psql prints.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // dieWithParent makes the kernel end cmd's process with the thread that
@@ -96,14 +98,16 @@ func parseStat(path string) (pid, parent int, ok bool) {
 }
 
 // pause stops processes, and returns when each of their threads stands still: the
-// signal alone is only a wish.
+// signal alone is only a wish. If it cannot they go on, so that the end of the test does not
+// wait for them.
 func pause(pids []int) error {
 	if err := signal(pids, syscall.SIGSTOP); err != nil {
-		return err
+		return errors.Join(err, resume(pids))
 	}
-	for end := time.Now().Add(10 * time.Second); !stopped(pids); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return errors.New("the processes run on, 10 s after SIGSTOP")
+	for begin := time.Now(); !stopped(pids); time.Sleep(time.Millisecond) {
+		if since := time.Since(begin); since > waittest.Limit(10*time.Second) {
+			err := fmt.Errorf("the processes run on, %v after SIGSTOP", since)
+			return errors.Join(err, resume(pids))
 		}
 	}
 	return nil

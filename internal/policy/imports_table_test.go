@@ -431,8 +431,9 @@ var house = []room{
 		tool:  true,
 	},
 	{
-		dir:  "internal/dbtest",
-		tool: true,
+		dir:   "internal/dbtest",
+		knows: []string{"waittest"},
+		tool:  true,
 	},
 	{
 		dir:  "internal/tlstest",
