@@ -163,6 +163,7 @@ func (s *stand) sees(kept bool, change func(), gone bool) {
 // TestPostgres_BusySender: a server's process that is at work for longer than a silent one
 // would be waited for is not taken for one that is gone.
 func TestPostgres_BusySender(t *testing.T) {
+	t.Parallel() // it waits for eight seconds
 	at := dbtest.Postgres(t)
 	conn, locks := dial(t, at), dial(t, at)
 	mustExec(t, conn, plain("x"))

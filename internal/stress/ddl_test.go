@@ -340,7 +340,7 @@ func (r *morphing) runAll(s *stand) {
 			r.explain()
 		}
 	})
-	work(t, length(2*time.Second), &r.hits, &r.ddl)
+	work(t, length(time.Second), &r.hits, &r.ddl)
 	cancel()
 	wg.Wait()
 	pause(t.Context(), 2*staleAfter)

@@ -208,7 +208,7 @@ func (s *stand) redefine(t *testing.T, r redefinition, exec func(sql string)) {
 	lasts := make([]time.Time, 2)
 	for i := range lasts {
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for pause(ctx, time.Millisecond) { // often enough for a bound of 250
 				begun := time.Now()
 				if now, from := read(); now == old && from != resource.HitStale {
 					lasts[i] = begun

@@ -364,7 +364,7 @@ func (b *blog) unmoved(t *testing.T) {
 		return b.ask(asks[i], o)
 	}
 	kept, changed := 0, make([]int, len(asks))
-	for end, rounds := time.Now().Add(length(3*time.Second)), 0; rounds < 20 ||
+	for end, rounds := time.Now().Add(length(time.Second)), 0; rounds < 20 ||
 		time.Now().Before(end); rounds++ {
 		before := make([][]byte, len(asks))
 		for i := range asks {

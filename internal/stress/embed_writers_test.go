@@ -62,7 +62,7 @@ func TestStress_EmbedsBesideWriters(t *testing.T) {
 			})
 		}
 		kept, compared := 0, 0
-		for end := time.Now().Add(length(time.Second)); time.Now().Before(end) || kept == 0; {
+		for end := time.Now().Add(length(time.Second / 2)); time.Now().Before(end) || kept == 0; {
 			pause(ctx, time.Duration(50+rand.IntN(200))*time.Millisecond)
 			kept, compared = kept+b.compareEmbeds(t, &writing, asks), compared+len(asks)
 		}

@@ -46,5 +46,5 @@ func TestStressMariaDB_LemmaOfFolding(t *testing.T) {
 	}
 	l.exec(l.create()...)
 	l.begin(openMariaDB(t, url), source.FeedBinlog)
-	l.run(length(2 * time.Second))
+	l.run(length(time.Second))
 }

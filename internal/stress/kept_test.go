@@ -77,7 +77,7 @@ func keptBesideWrites(t *testing.T, src source.Source, exec func(statements ...s
 		return kept()
 	})
 	before, reads, writes := s.resource("post").Stats().Lists, 0, 0
-	for end := time.Now().Add(length(time.Second)); time.Now().Before(end); writes++ {
+	for end := time.Now().Add(length(time.Second / 2)); time.Now().Before(end); writes++ {
 		exec(fmt.Sprintf("UPDATE post SET title = 't%d', author = %d WHERE id = %d", writes,
 			8+writes%2, 3+writes/2%2))
 		for range 10 {

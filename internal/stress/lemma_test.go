@@ -334,7 +334,7 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 			}
 			l.exec(append(append([]string{"CREATE EXTENSION citext"}, l.create()...), sql)...)
 			l.begin(openPostgres(t, url), source.FeedLogical)
-			l.run(length(time.Second))
+			l.run(length(time.Second / 2))
 		})
 	}
 }
@@ -371,7 +371,7 @@ func TestStressMariaDB_LemmaOfClasses(t *testing.T) {
 	}
 	l.exec(l.create()...)
 	l.begin(openMariaDB(t, url), source.FeedBinlog)
-	l.run(length(time.Second))
+	l.run(length(time.Second / 2))
 }
 
 // TestStressSQLite_LemmaOfClasses is the same over the hooks of SQLite, and over what
@@ -400,7 +400,7 @@ func TestStressSQLite_LemmaOfClasses(t *testing.T) {
 				writes = openSQLite(t, path, sqlite.Options{Own: true})
 				l.coarse = true
 			}
-			l.run(length(time.Second))
+			l.run(length(time.Second / 2))
 		})
 	}
 }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
-// duration is how long each load test runs; 0: its short form.
+// duration is how long each load test runs; 0: its short form, of half a second for most.
 var duration = flag.Duration("stress.duration", 0, "how long each load test runs; 0: short forms")
 
 // patience bounds every wait for something that has to happen.

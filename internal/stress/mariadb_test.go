@@ -56,7 +56,7 @@ func TestStressMariaDB_NoStaleRead(t *testing.T) {
 	ws.bulk(ctx, &wg, time.Second)
 	ws.own(ctx, &wg, s, 5*time.Millisecond)
 	rs.run(ctx, &wg, 8)
-	work(t, length(time.Second), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through, &ws.held)
+	work(t, length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through, &ws.held)
 	cancel()
 	wg.Wait()
 

@@ -78,11 +78,11 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			if haunted {
 				parts = append(parts, &ws.held)
 			}
-			work(t, length(time.Second), parts...)
+			work(t, length(time.Second/2), parts...)
 			if feed.disk {
 				ws.breathe(ctx, &wg)
 				until(t, "something comes from the disk", func() bool { return s.recalled() > 0 })
-				pause(ctx, length(time.Second))
+				pause(ctx, length(time.Second/2))
 			}
 			cancel()
 			wg.Wait()

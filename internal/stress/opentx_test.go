@@ -29,7 +29,7 @@ func TestStressPostgres_OpenTransaction(t *testing.T) {
 		ws.start(ctx, &wg, mode, writer{wait: 3 * time.Millisecond})
 	}
 	rs.run(ctx, &wg, 4)
-	work(t, length(time.Second), &ws.commits)
+	work(t, length(time.Second/2), &ws.commits)
 	// A busy machine may be late now and then; a feed that the transaction holds up is late
 	// from then on, and no answer of memory is without a flag any more.
 	plain := rs.hits.Load()

@@ -266,7 +266,7 @@ func TestStress_PathsBesideWriters(t *testing.T) {
 			})
 		}
 		stale, compared := 0, 0
-		for end := time.Now().Add(length(time.Second)); time.Now().Before(end); {
+		for end := time.Now().Add(length(time.Second / 2)); time.Now().Before(end); {
 			pause(ctx, time.Duration(100+rand.IntN(200))*time.Millisecond)
 			s, c := b.atRest(&writing, accounts)
 			stale, compared = stale+s, compared+c

@@ -287,7 +287,7 @@ func TestStressMariaDB_KeysOfManySpellings(t *testing.T) {
 			texts: []string{"ab", "AB", "Ab ", "AC", "ac", "ß", "ss", "S", "s", "x"}},
 		spelledTable{name: "decimals", key: "decimal(6,2)", texts: []string{"1.5", "1.50", "2", "2.00", "-0", "0"}})
 	s := newSpellings(t, openMariaDB(t, url), source.FeedBinlog, tables)
-	s.run(length(2 * time.Second))
+	s.run(length(time.Second))
 }
 
 func TestStress_KeysOfManySpellings(t *testing.T) {
@@ -302,7 +302,7 @@ func TestStress_KeysOfManySpellings(t *testing.T) {
 				{name: "pairs", key: "citext", list: true}, {name: "others", key: "citext", unique: true},
 				{name: "numbers", key: "numeric", texts: []string{"1.5", "1.50", "2", "2.00", "0", "0.0", "NaN"}},
 			})
-			s.run(length(2 * time.Second))
+			s.run(length(time.Second))
 		})
 	}
 }
@@ -318,5 +318,5 @@ func TestStressSQLite_KeysOfManySpellings(t *testing.T) {
 		{name: "others", key: "TEXT COLLATE NOCASE", unique: true},
 		{name: "numbers", key: "NUMERIC", texts: []string{"1.5", "1.50", "2", "2.00", "0", "0.0", "x"}},
 	})
-	s.run(length(2 * time.Second))
+	s.run(length(time.Second))
 }

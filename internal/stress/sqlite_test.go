@@ -163,7 +163,7 @@ func TestStressSQLite_NoStaleRead(t *testing.T) {
 		ws.own(ctx, &wg, s.road(i), 5*time.Millisecond)
 	}
 	rs.run(ctx, &wg, 8)
-	work(t, length(time.Second), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.foreign, &ws.through)
+	work(t, length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.foreign, &ws.through)
 	cancel()
 	wg.Wait()
 

@@ -194,7 +194,7 @@ func tokensBesideWriters(t *testing.T, nodes [2]*stand, write func(ctx context.C
 			}
 		})
 	}
-	work(t, length(time.Second), &rounds)
+	work(t, length(time.Second/2), &rounds)
 	cancel()
 	wg.Wait()
 	figures(t, "%d rounds, %d older", rounds.Load(), len(bad))
