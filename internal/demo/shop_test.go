@@ -49,8 +49,9 @@ func TestShop_HasTenThousandRowsThatBelongTogether(t *testing.T) {
 	for what, sql := range map[string]string{
 		"names of products that are there twice": "SELECT count(*) - count(DISTINCT name) FROM products",
 		"prices that are none":                   "SELECT count(*) FROM products WHERE price < 1 OR price > 200",
-		"orders without a line":                  "SELECT count(*) FROM orders WHERE id NOT IN (SELECT order_id FROM order_lines)",
-		"broken references":                      "SELECT count(*) FROM pragma_foreign_key_check",
+		"orders without a line": "SELECT count(*) FROM orders " +
+			"WHERE id NOT IN (SELECT order_id FROM order_lines)",
+		"broken references": "SELECT count(*) FROM pragma_foreign_key_check",
 	} {
 		if n := number(t, db, sql); n != 0 {
 			t.Errorf("%s: %d", what, n)
