@@ -217,7 +217,7 @@ func (f *follower) fenceFailed(err error, now int64) {
 // settle proves transactions visible, all that are pending with one probe, and
 // asks again later for those that are not.
 func (f *follower) settle() {
-	wait, probed := settleMin, monotonic()-int64(settleIdle)
+	wait, probed, gaveBack := settleMin, monotonic()-int64(settleIdle), false
 	for {
 		select {
 		case <-f.u.ctx.Done():
@@ -229,6 +229,10 @@ func (f *follower) settle() {
 		probed = monotonic()
 		for f.settleOnce() > 0 && sleep(f.u.ctx, wait) {
 			wait = min(2*wait, settleMax)
+		}
+		if !gaveBack && f.givesBack() {
+			gaveBack = true
+			f.u.loops.Go(debug.FreeOSMemory)
 		}
 	}
 }
@@ -322,13 +326,18 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 		"epoch", f.u.domain.Applied().Epoch, "why", why)
 	f.notifyWatchers(first)
 	f.settleSoon()
-	if n := len(f.u.revisions); first && n >= manyForms {
-		f.u.loops.Go(debug.FreeOSMemory)
-	}
 }
 
-// manyForms is from how many resources on what reading the catalogue took is given back once
-// the feed has attached: it is several times what stays, and nothing else may need it.
+// givesBack reports whether what reading the catalogue took is to be given back. It is several
+// times what stays, and nothing else may need it. On MariaDB the feed reads the log before its
+// beginning after it has attached, and the catalogue for that: until all of it is settled.
+func (f *follower) givesBack() bool {
+	f.u.apply.Lock()
+	defer f.u.apply.Unlock()
+	return len(f.u.revisions) >= manyForms && f.u.domain.Applied().Epoch != 0
+}
+
+// manyForms is from how many resources on memory is given back.
 const manyForms = 500
 
 // Resumed goes on in the epoch that there is. In a process that has just begun

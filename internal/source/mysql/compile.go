@@ -126,7 +126,7 @@ func (c *compiler) Allowed(d *document.Table, spec *source.Spec) error {
 	if why := t.Unfollowed(); why != "" && !spec.Timed {
 		return fmt.Errorf("table %s cannot be a resource: %s", t.ID(), why)
 	}
-	if !t.Readable() {
+	if len(t.cols) == 0 {
 		return &source.Error{Class: source.Forbidden, Message: "no SELECT privilege on " + t.ID(),
 			Hint: fmt.Sprintf("GRANT SELECT ON %s TO the user %s", quoteTable(t.Schema, t.Name),
 				c.src.cfg.User)}

@@ -27,9 +27,20 @@ func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
 	}
 	c := &source.Catalog{Server: v.product(), Tables: make([]source.Table, len(tables))}
 	for i, t := range tables {
-		c.Tables[i] = t.Table.Table
+		c.Tables[i] = t.listed()
 	}
 	return c, nil
+}
+
+// listed returns the table as the catalogue of all databases has it. Nothing keeps that: its
+// columns are copies.
+func (t *table) listed() source.Table {
+	out := t.Table.Table
+	out.Columns = make([]source.Column, len(t.cols))
+	for i := range t.cols {
+		out.Columns[i] = t.cols[i].Column.Column
+	}
+	return out
 }
 
 // product returns the server's product and version, for people.
@@ -60,7 +71,7 @@ func (s *Source) tables(ctx context.Context, names ...catalog.Name) ([]*table, s
 	}
 	tables := make([]*table, len(found))
 	for i, f := range found {
-		t := &table{Table: *f, cols: make([]column, 0, len(f.Columns))}
+		t := &table{Table: *f, cols: make([]column, 0, len(f.Cols))}
 		for _, c := range f.Cols {
 			if c.Readable {
 				c.Volatile = volatile(&c, f.Cols)

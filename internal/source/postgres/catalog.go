@@ -53,9 +53,20 @@ func (s *Source) Catalog(ctx context.Context) (*source.Catalog, error) {
 	}
 	c := &source.Catalog{Server: server, Tables: make([]source.Table, len(tables))}
 	for i, t := range tables {
-		c.Tables[i] = t.Table
+		c.Tables[i] = t.listed()
 	}
 	return c, nil
+}
+
+// listed returns the table as the catalogue of all databases has it. Nothing keeps that: its
+// columns are copies.
+func (t *table) listed() source.Table {
+	out := t.Table
+	out.Columns = make([]source.Column, len(t.cols))
+	for i := range t.cols {
+		out.Columns[i] = t.cols[i].Column
+	}
+	return out
 }
 
 // tables reads the tables with these OIDs, or all when oids is nil.
@@ -86,6 +97,7 @@ func tableOf(from *catalog.Table) *table {
 		rls: from.RLS, readable: from.Usage && from.Select, identity: from.Identity,
 		inherited: from.Parent, aside: from.Aside,
 	}
+	t.cols = make([]column, 0, len(from.Cols))
 	for i := range from.Cols {
 		f := &from.Cols[i]
 		if !f.Select {
@@ -96,7 +108,6 @@ func tableOf(from *catalog.Table) *table {
 		c.Kind, c.Bits, c.Wide = c.kind, c.bits, c.wide
 		c.Folds = c.folds && !f.WideCollation
 		t.cols = append(t.cols, c)
-		t.Columns = append(t.Columns, c.Column)
 	}
 	for _, x := range from.Indexes {
 		t.unique = append(t.unique, x.Columns)

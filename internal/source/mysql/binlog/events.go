@@ -26,6 +26,7 @@ const maxPreparedXA = 1000
 // does no I/O. Rows of tables that nobody watches are not even decoded.
 type reader struct {
 	watched map[catalog.Name]string // IDs
+	index   nameIndex               // of watched
 	ids     []string
 	views   func() map[string][]string // see Source; nil: there are none
 
@@ -92,11 +93,15 @@ type commit struct {
 
 func newReader(tables []source.Watched, database string, at place) (*reader, error) {
 	pos, err := at.position()
-	r := &reader{watched: make(map[catalog.Name]string), at: at, done: at, pos: pos,
+	r := &reader{watched: make(map[catalog.Name]string), index: make(nameIndex),
+		at: at, done: at, pos: pos,
 		prepared: make(map[string]*group), whole: make(map[catalog.Name]bool)}
 	for _, w := range tables {
 		r.ids = append(r.ids, w.Table)
 		for _, name := range catalog.Names(w.Table, database) {
+			if r.watched[name] == "" {
+				r.index.add(name)
+			}
 			r.watched[name] = w.Table
 		}
 	}
@@ -310,23 +315,14 @@ func (g *group) all(ids []string) {
 // define takes a statement that changes what tables are, or empties them.
 func (r *reader) define(text string, kind statementKind) {
 	statement := words(text)
-	names := make([]string, 0, len(r.watched))
-	if r.defs != nil {
-		names = append(names, r.defs.names...)
-	}
-	concerned := r.defs == nil
-	for name, id := range r.watched {
-		if !mentions(statement, name.Table) {
-			continue
-		}
+	concerned := r.defs == nil || len(r.defs.index.mentioned(statement)) > 0
+	for _, name := range r.index.mentioned(statement) {
+		id := r.watched[name]
 		concerned = true
 		r.group.batch.Table(id)
 		if kind == definition {
 			r.group.changed = appendNew(r.group.changed, id)
 		}
-	}
-	for _, name := range names {
-		concerned = concerned || mentions(statement, name)
 	}
 	if kind == definition && r.views != nil {
 		r.defineView(statement)

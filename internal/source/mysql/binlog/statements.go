@@ -3,6 +3,8 @@ package binlog
 import (
 	"slices"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 // A statementKind is what a statement in the binary log means for the feed.
@@ -117,18 +119,63 @@ func words(text string) []string {
 // A statement about a database is about all of its tables, and one with letters
 // beyond ASCII may be in any encoding, as may be its names.
 func mentions(statement []string, name string) bool {
+	return mentionsAll(statement) || has(statement, words(name))
+}
+
+// mentionsAll reports whether a statement may be about any table, see mentions.
+func mentionsAll(statement []string) bool {
 	for i, w := range statement {
 		if i < 4 && (w == "database" || w == "schema") || !isASCII(w) {
 			return true
 		}
 	}
-	want := words(name)
+	return false
+}
+
+// has reports whether a statement has these words, one after the other.
+func has(statement, want []string) bool {
 	for i := 0; i+len(want) <= len(statement); i++ {
 		if slices.Equal(statement[i:i+len(want)], want) {
 			return true
 		}
 	}
 	return false
+}
+
+// A nameIndex has names of tables by their last words ("": they have none): the first is often
+// that of a database. A log may have thousands of statements, and be followed for thousands of
+// tables.
+type nameIndex map[string][]catalog.Name
+
+// add adds a name.
+func (x nameIndex) add(name catalog.Name) {
+	last := ""
+	if all := words(name.Table); len(all) > 0 {
+		last = all[len(all)-1]
+	}
+	x[last] = append(x[last], name)
+}
+
+// mentioned returns the names for which mentions is true.
+func (x nameIndex) mentioned(statement []string) (names []catalog.Name) {
+	if mentionsAll(statement) {
+		for _, some := range x {
+			names = append(names, some...)
+		}
+		return names
+	}
+	names = append(names, x[""]...)
+	for i, w := range statement {
+		if slices.Contains(statement[:i], w) {
+			continue
+		}
+		for _, name := range x[w] {
+			if has(statement, words(name.Table)) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func isASCII(s string) bool {

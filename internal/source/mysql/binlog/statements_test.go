@@ -1,8 +1,13 @@
 package binlog
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
 func TestKindOf_TellsStatementsApart(t *testing.T) {
@@ -52,6 +57,63 @@ func TestMentions_FindsTables(t *testing.T) {
 		if got := mentions(words(test.statement), test.name); got != test.want {
 			t.Errorf("mentions(%q, %q) = %v, want %v", test.statement, test.name, got, test.want)
 		}
+	}
+}
+
+// TestNameIndex_FindsWhatMentionsSays: of names with the same last word, of several and of none,
+// whatever a statement says twice, and of all where a statement may be about all.
+func TestNameIndex_FindsWhatMentionsSays(t *testing.T) {
+	names := []string{"dept", "dept2", "a-b c", "a-c", "a", "--", "b c", "größe", "we`ird", "x"}
+	x := make(nameIndex)
+	for _, name := range names {
+		x.add(catalog.Name{Schema: "db", Table: name})
+	}
+	for _, text := range []string{
+		"ALTER TABLE `Dept` ADD x int", "DROP TABLE dept, dept2, db.dept", "DROP DATABASE shop",
+		"ALTER TABLE `a-b c` ADD a int", "ALTER TABLE `größe` ADD y int", "CREATE TABLE z (y int)",
+		"ALTER TABLE `we``ird` ADD `a-c` int",
+	} {
+		statement := words(text)
+		var got, want []string
+		for _, name := range x.mentioned(statement) {
+			got = append(got, name.Table)
+		}
+		for _, name := range names {
+			if mentions(statement, name) {
+				want = append(want, name)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: mentions %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestReader_StatementsCostTheSameOfManyTables: a log may have a statement for each of thousands of
+// tables, and whoever begins to follow reads them all.
+func TestReader_StatementsCostTheSameOfManyTables(t *testing.T) {
+	cost := func(tables int) float64 {
+		var watched []source.Watched
+		defs := &definitions{index: make(nameIndex)}
+		for i := range tables {
+			name := fmt.Sprintf("t%d", i)
+			watched = append(watched, source.Watched{Table: "db." + name})
+			defs.index.add(catalog.Name{Table: name})
+		}
+		r, err := newReader(watched, "db", place{"binlog.000001", 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.defs = defs
+		return testing.AllocsPerRun(10, func() {
+			r.group = new(group)
+			r.define("ALTER TABLE db.t7 ADD x int", definition)
+		})
+	}
+	if few, many := cost(10), cost(1000); many > few+5 {
+		t.Errorf("a statement takes %.0f allocations of 1000 tables, and %.0f of 10", many, few)
 	}
 }
 

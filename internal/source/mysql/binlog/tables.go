@@ -24,7 +24,8 @@ type tableDef struct {
 // and those from which cascades reach them.
 type definitions struct {
 	tables map[catalog.Name]*tableDef
-	names  []string // of tables whose definition matters, those that are not there included
+	names  []string  // of tables whose definition matters, those that are not there included
+	index  nameIndex // of names
 
 	// unobservable are the watched tables that a cascade may reach from tables which
 	// the user may not see: any table that is not known may be one, and any that is
@@ -42,7 +43,7 @@ type definitions struct {
 func readDefinitions(
 	ctx context.Context, r *catalog.Reader, tables []source.Watched,
 ) (*definitions, error) {
-	d := &definitions{tables: make(map[catalog.Name]*tableDef)}
+	d := &definitions{tables: make(map[catalog.Name]*tableDef), index: make(nameIndex)}
 	wanted := make(map[catalog.Name]*source.Watched, len(tables))
 	var names []catalog.Name
 	for i := range tables {
@@ -67,12 +68,15 @@ func readDefinitions(
 	if err := d.readCascades(ctx, r); err != nil {
 		return nil, fmt.Errorf("read foreign keys: %w", err)
 	}
+	for _, name := range d.names {
+		d.index.add(catalog.Name{Table: name})
+	}
 	return d, nil
 }
 
 // add adds a table that was found.
 func (d *definitions) add(t *catalog.Table) *tableDef {
-	t.Columns, t.Foreign = nil, nil // Cols has them all, and cascades are read by themselves
+	t.Foreign = nil // cascades are read by themselves
 	def := &tableDef{Table: t}
 	for _, name := range t.Key {
 		if i := t.Index(name); i >= 0 {

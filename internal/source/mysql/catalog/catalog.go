@@ -37,8 +37,8 @@ func Names(id, home string) []Name {
 	return names
 }
 
-// A Table is one table of the catalogue, with what source.Table does not say. Columns
-// are those of Cols that this user may read.
+// A Table is one table of the catalogue, with what source.Table does not say. It has Cols, and no
+// Columns.
 type Table struct {
 	source.Table
 	Type    string     // BASE TABLE, SYSTEM VERSIONED or VIEW
@@ -65,7 +65,9 @@ func (t *Table) Index(name string) int {
 }
 
 // Readable reports whether this user may read some column of the table.
-func (t *Table) Readable() bool { return len(t.Columns) > 0 }
+func (t *Table) Readable() bool {
+	return slices.ContainsFunc(t.Cols, func(c Column) bool { return c.Readable })
+}
 
 // refusal says why the table cannot be a resource by itself, or "".
 func (t *Table) refusal() string {

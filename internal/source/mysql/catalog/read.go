@@ -325,20 +325,9 @@ func (b *builder) json(t *Table, v []any) {
 
 // settle completes a table whose rows have all been read.
 func (t *Table) settle() {
-	t.Cols = slices.Clip(t.Cols)
-	readable := 0
+	t.Cols = append(make([]Column, 0, len(t.Cols)), t.Cols...) // without room for more
 	for i := range t.Cols {
-		if t.Cols[i].Readable {
-			readable++
-		}
-	}
-	t.Columns = make([]source.Column, 0, readable)
-	for i := range t.Cols {
-		c := &t.Cols[i]
-		c.settle()
-		if c.Readable {
-			t.Columns = append(t.Columns, c.Column)
-		}
+		t.Cols[i].settle()
 	}
 	t.Refused = t.refusal()
 }
