@@ -25,7 +25,7 @@ func releaseFolder(t *testing.T, version string) folder {
 	compressed := gzip.NewWriter(&out)
 	archive := tar.NewWriter(compressed)
 	for _, e := range [][2]string{{"LICENSE", "free"},
-		{"hotrow", "#!/bin/sh\n[ \"$1\" = version ] || sleep 1000\necho hotrow " + version + "\n"}} {
+		{"hotrow", "#!/bin/sh\n[ \"$1\" = version ] || exec sleep 1000\necho hotrow " + version + "\n"}} {
 		err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: e[0], Size: int64(len(e[1])), Mode: 0o755})
 		if err == nil {
 			_, err = archive.Write([]byte(e[1]))
