@@ -218,7 +218,7 @@ func (f *revision) readAgain(ctx context.Context, one *audited) (*row.Document, 
 		if err != nil {
 			return nil, err
 		}
-		l := f.pack(found, one.ask, one.list.format, row.Stamp{})
+		l := f.pack(found, &listing{one.list, one.ask}, row.Stamp{})
 		return l.Doc, l.refused
 	}
 	loaded, err := f.plan.Load(ctx, []row.Key{one.ref.Key})

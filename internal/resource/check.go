@@ -101,11 +101,8 @@ func (u *sourceState) check(revisions map[*revision]bool, closed bool, say func(
 			say("%s", w)
 		}
 	}
-	w := &u.watches
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.moved) > 0 && (!w.looks || closed) {
-		say("%d lists are waited for, and nobody looks at them", len(w.moved))
+	if n := u.waits.Len(); n > 0 && closed {
+		say("%d lists are waited for, and nobody looks at them", n)
 	}
 }
 
@@ -131,7 +128,9 @@ func (w *waiters) of(l *fresh.Lease) bool {
 	case <-l.Done():
 		return false
 	default:
-		return w.n.Load() > 0
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.n > 0
 	}
 }
 
@@ -139,23 +138,26 @@ func (w *waiters) of(l *fresh.Lease) bool {
 func (s *listStore) check(revisions map[uint32]bool, say func(string, ...any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	bytes := int64(0)
-	for key, slot := range s.entries {
-		l := slot.list.Load()
-		bytes += slot.size
-		switch {
-		case l == nil || slot.key != key || l.slot != slot:
-			say("lists: a slot has no list, or another's")
-		case slot.size < l.size(key):
-			say("lists: %d bytes are counted of a list of %d", slot.size, l.size(key))
-		case !revisions[key.revision]:
-			say("lists: one is kept of a resource that is no more")
+	n, bytes := int64(0), int64(0)
+	for q, slot := range s.entries {
+		for ; slot != nil; slot = slot.next {
+			l := slot.list.Load()
+			bytes += slot.size
+			n++
+			switch {
+			case l == nil || slot.key.listQuestion != q || l.slot != slot:
+				say("lists: a slot has no list, or another's")
+			case slot.size < l.size(slot.key):
+				say("lists: %d bytes are counted of a list of %d", slot.size, l.size(slot.key))
+			case !revisions[q.revision]:
+				say("lists: one is kept of a resource that is no more")
+			}
 		}
 	}
-	if bytes != s.bytes || bytes < 0 {
-		say("lists: %d bytes are counted, %d are held", s.bytes, bytes)
+	if bytes != s.bytes || bytes < 0 || n != s.n {
+		say("lists: %d are %d bytes, %d and %d are held", s.n, s.bytes, n, bytes)
 	}
-	if s.bytes > s.budget && len(s.entries) > 1 {
+	if s.bytes > s.budget && n > 1 {
 		say("lists: %d bytes are kept of at most %d", s.bytes, s.budget)
 	}
 	for i := range s.raw {
@@ -169,7 +171,7 @@ func (s *listStore) check(revisions map[uint32]bool, say func(string, ...any)) {
 				k.revision != p.revision || k.format != p.of {
 				say("lists: a spelling leads to another question")
 			}
-			if p.slot.list.Load() != nil && s.entries[*k] != p.slot {
+			if p.slot.list.Load() != nil && s.entry(*k) != p.slot {
 				say("lists: a spelling leads to a list that is forgotten")
 			}
 		}

@@ -95,8 +95,8 @@ func (r *Resource) ExplainList(
 	}
 	f.src.wake(ctx)
 	at := f.src.asOf(monotonic())
-	key := listKey{f.number, of, ask.text()}
-	e := &ListExplanation{Key: ask.canonical(), Token: at.Token, Lag: at.Lag}
+	key := f.listKey(ask, of)
+	e := &ListExplanation{Key: ask.question(), Token: at.Token, Lag: at.Lag}
 	f.explainTags(e, ask)
 	if g, ok := f.plan.(source.Guarded); ok && ask.Query != nil {
 		guard := g.Guard(ask.Query)
@@ -119,13 +119,6 @@ func (r *Resource) ExplainList(
 	}
 	f.explainKept(e, l, &at, ask)
 	return e, nil
-}
-
-// canonical is the text of the question without what tells apart its answers' versions.
-func (a *ListAsk) canonical() string {
-	plain := *a
-	plain.Variant = ""
-	return plain.text()
 }
 
 // unkept says why a list like ask is never kept; "" if it may be.

@@ -128,12 +128,12 @@ func TestExplain_ListsThatAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := &ListAsk{Query: q, Raw: ten, Alone: true, Pack: packLines}
-	key := listKey{f.number, row.FormatJSON, ask.text()}
+	as := listing{f.listKey(ask, row.FormatJSON), ask}
 	f.kept.mu.Lock()
-	f.kept.remove(f.kept.entries[key])
+	f.kept.remove(f.kept.entry(as.key))
 	f.kept.mu.Unlock()
 	deps := f.depsOf(ask)
-	l, leader := f.lists.BeginList(row.Key(key.text), key.format, fresh.Any, &deps.Question)
+	l, leader := f.lists.BeginList(row.Key(as.key.text), listFormat, fresh.Any, &deps.Question)
 	if !leader {
 		t.Fatal("somebody reads it already")
 	}
@@ -142,7 +142,9 @@ func TestExplain_ListsThatAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.applied(h.mustWrite("emp", Write{Op: source.OpMerge, Key: "7782"}, `{"sal":1}`))
-	f.finishList(l, f.pack(found, ask, key.format, l.Stamp), ask, key, deps.found(found), false)
+	read := &listRead{found: found, stamp: l.Stamp}
+	read.as(f, &as)
+	f.finishList(l, read, ask, deps.found(found), false)
 	h.explains("emp", ten, ListDiscarded)
 	for _, r := range h.set.Stats().Resources {
 		if r.Name == "emp" && r.Lists.Discarded != 1 {

@@ -144,6 +144,7 @@ func (f *follower) fence() {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
+		f.u.waits.Look()
 		if f.attached.Load() {
 			f.fenceOnce(f.u.ctx)
 		}
@@ -388,6 +389,7 @@ func (f *follower) notifyWatchers(first bool) {
 		}
 		form.r.watch.reset(f.u.token(f.u.domain.Applied()))
 	}
+	f.u.waits.Look()
 }
 
 // Apply drops what a transaction touched.

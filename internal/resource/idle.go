@@ -84,7 +84,7 @@ func (u *sourceState) watched() bool {
 	u.apply.Lock()
 	defer u.apply.Unlock()
 	for _, f := range u.revisions {
-		if f.watched() || f.r.watch.lists.Load() > 0 {
+		if f.watched() || f.r.listWatches.n.Load() > 0 {
 			return true
 		}
 	}

@@ -110,8 +110,9 @@ func TestInvalidate_AsAChangeWould(t *testing.T) {
 func TestInvalidate_WatchedList(t *testing.T) {
 	h := newInvalidated(t)
 	ask := &ListAsk{Limit: 5, Pack: packLines}
-	_, seen, err := h.resource("emp").NextList(t.Context(), ask, row.FormatJSON, nil)
-	if err != nil {
+	seen := h.resource("emp").WatchList(ask, row.FormatJSON)
+	defer seen.Close()
+	if _, err := seen.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.until(func() bool { return h.list("emp", 5, Options{}).Origin == HitMemory })
@@ -129,20 +130,21 @@ func TestInvalidate_WatchedList(t *testing.T) {
 
 // Whoever has waited for a list and goes leaves those who watch documents alone. They were
 // counted together once, each in a way of its own.
-func TestNextList_BesideDocuments(t *testing.T) {
+func TestWatchList_BesideDocuments(t *testing.T) {
 	h := newInvalidated(t)
 	ctx, leave := context.WithCancel(t.Context())
 	ask := &ListAsk{Limit: 5, Pack: packLines}
-	_, seen, err := h.resource("emp").NextList(ctx, ask, row.FormatJSON, nil)
-	if err != nil {
+	list := h.resource("emp").WatchList(ask, row.FormatJSON)
+	if _, err := list.Next(ctx); err != nil {
 		t.Fatal(err)
 	}
 	left := make(chan error)
 	go func() {
-		_, _, err := h.resource("emp").NextList(ctx, ask, row.FormatJSON, seen)
+		defer list.Close()
+		_, err := list.Next(ctx)
 		left <- err
 	}()
-	h.until(func() bool { return h.resource("emp").watch.lists.Load() > 0 })
+	h.until(func() bool { return h.set.sources["main"].waits.Len() > 0 })
 	watch := h.resource("emp").Watch(10)
 	defer watch.Close()
 	leave()

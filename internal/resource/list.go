@@ -23,6 +23,7 @@ type List struct {
 	Partial bool // all rows were counted, and there are more than Rows
 
 	refused error               // why the rows that were read are no answer
+	version uint64              // of the rows, whatever the representation: see listRead
 	copy    *fresh.ReadSet      // nil: it is not kept
 	slot    *listEntry          // set when it is kept
 	by      []*fresh.TagColumns // by which what it depends on is told apart
@@ -38,7 +39,7 @@ func (l *List) use(now int64) {
 }
 
 func (l *List) size(key listKey) int64 {
-	return int64(l.Doc.Size()+len(l.Lines)+2*len(key.text)+l.copy.Size()) + 256
+	return int64(l.Doc.Size()+len(l.Lines)+2*len(key.text)+len(key.variant)+l.copy.Size()) + 288
 }
 
 // A ListAnswer is a List with where it came from.
@@ -92,12 +93,13 @@ type Packed struct {
 	Rows  int    // documents in Body
 }
 
-// text is the same for all spellings of the question.
-func (a *ListAsk) text() string {
+// question is the same for all spellings of the question, and for all representations of the
+// answer.
+func (a *ListAsk) question() string {
 	if a.Query != nil {
-		return a.Variant + "?" + a.Query.Key()
+		return "?" + a.Query.Key()
 	}
-	text := a.Variant + ";" + strconv.Itoa(a.Limit)
+	text := ";" + strconv.Itoa(a.Limit)
 	if a.After != nil {
 		text += ">" + string(*a.After)
 	}

@@ -3,8 +3,6 @@ package resource
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/fresh"
@@ -83,20 +81,20 @@ func (f *revision) selectList(
 		return ListAnswer{}, err
 	}
 	at := f.src.asOf(monotonic()) // after the wait
-	key := listKey{f.number, o.Format, ask.text()}
+	as := listing{f.listKey(ask, o.Format), ask}
 	kept := f.listable() && ask.keepable() && embedsFollowed(ask.Query)
 	if !kept || need == fresh.Now || !at.Fresh {
 		f.r.counts.lists.bypassed.Add(1)
-	} else if l := f.keptList(ask, key, &at); l != nil {
+	} else if l := f.keptList(&as, &at); l != nil {
 		return ListAnswer{l, HitMemory, at.shows(l.Doc.At()), at.Lag}, nil
 	}
 	switch {
 	case o.OnlyIfCached:
 		return ListAnswer{}, ErrNotCached
 	case !kept:
-		return f.passList(ctx, ask, o.Format, need, &at)
+		return f.passList(ctx, &as, need, &at)
 	}
-	return f.joinList(ctx, ask, key, f.src.domain.Need(need, monotonic()))
+	return f.joinList(ctx, &as, f.src.domain.Need(need, monotonic()))
 }
 
 // own returns ask in the terms of f, which the table may have got since it was made.
@@ -126,12 +124,12 @@ func (f *revision) own(ask *ListAsk) (*ListAsk, error) {
 	return &own, nil
 }
 
-// keptList returns the list of a key if a hit may answer with it, and counts why not.
-func (f *revision) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
-	slot := f.kept.get(key)
+// keptList returns a list if a hit may answer with it, and counts why not.
+func (f *revision) keptList(as *listing, at *AsOf) *List {
+	slot := f.kept.get(as.key)
 	c := &f.r.counts.lists
 	if slot == nil {
-		if f.kept.reason(key) == evicted {
+		if f.kept.reason(as.key) == evicted {
 			c.evicted.Add(1)
 		} else {
 			c.unknown.Add(1)
@@ -142,7 +140,7 @@ func (f *revision) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 	switch {
 	case l != nil:
 		c.hits.Add(1)
-		f.kept.spell(ask, slot)
+		f.kept.spell(as.ask, slot)
 	case cause == fresh.Changed:
 		c.moved.Add(1)
 	case cause == fresh.Dirty:
@@ -155,15 +153,15 @@ func (f *revision) keptList(ask *ListAsk, key listKey, at *AsOf) *List {
 
 // passList reads a list that is not kept.
 func (f *revision) passList(
-	ctx context.Context, ask *ListAsk, of row.Format, need fresh.Need, at *AsOf,
+	ctx context.Context, as *listing, need fresh.Need, at *AsOf,
 ) (ListAnswer, error) {
 	now := need == fresh.Now || !at.Fresh
 	ctx, seen := f.seeing(ctx)
-	found, _, err := f.readList(ctx, ask, func() bool { return now })
+	found, _, err := f.readList(ctx, as.ask, func() bool { return now })
 	if err != nil {
 		return ListAnswer{}, err
 	}
-	l := f.pack(found, ask, of, row.Stamp{})
+	l := f.pack(found, as, row.Stamp{})
 	return ListAnswer{l, Bypassed, at.Token.Showing(seen.Position()), at.Lag}, l.refused
 }
 
@@ -206,199 +204,6 @@ func (f *revision) selects(ctx context.Context, ask *ListAsk) (*source.Selected,
 	}
 	return &source.Selected{Shape: f.plan.Shape(), Rows: rows[:min(len(rows), ask.Limit)],
 		More: len(rows) > ask.Limit, Total: -1}, nil
-}
-
-// joinList waits for the load of a list, and leads it if there is none to join.
-func (f *revision) joinList(
-	ctx context.Context, ask *ListAsk, key listKey, need fresh.Need,
-) (a ListAnswer, err error) {
-	var l *fresh.Lease
-	var leader bool
-	deps := f.depsOf(ask)
-	for err = errAbandoned; err == errAbandoned; {
-		l, leader = f.lists.BeginList(row.Key(key.text), key.format, need, &deps.Question)
-		w := f.wait(l)
-		if leader {
-			f.leadList(w.ctx, l, ask, key, need, deps)
-		}
-		select {
-		case <-l.Done():
-			_, err = l.Result()
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		f.leave(l, w)
-	}
-	if err != nil {
-		return ListAnswer{}, err
-	}
-	a = ListAnswer{List: l.With.(*List), Origin: Unstored}
-	a.Token = f.src.tokenOf(l, a.Doc)
-	if a.refused != nil {
-		return ListAnswer{}, a.refused
-	}
-	now := monotonic()
-	state, lag := f.src.domain.Gate(now)
-	a.Lag = f.src.lagOf(l, lag, now)
-	switch {
-	case state != fresh.Fresh, need == fresh.Now:
-		a.Origin = Bypassed
-	case !leader:
-		a.Origin = Collapsed
-	case l.Stored():
-		a.Origin = Stored
-	}
-	return a, nil
-}
-
-// waiters are those who wait for one load of a list. When all of them have left, the
-// database is told to stop.
-type waiters struct {
-	n      atomic.Int32
-	ctx    context.Context // of the load
-	cancel context.CancelFunc
-}
-
-// wait adds the caller to those who wait for l. Who comes when the last one has just left
-// may find that the load fails by errAbandoned, and begins another.
-func (f *revision) wait(l *fresh.Lease) *waiters {
-	ctx, cancel := context.WithCancel(context.Background())
-	have, loaded := f.waiting.LoadOrStore(l, &waiters{ctx: ctx, cancel: cancel})
-	if loaded {
-		cancel()
-	}
-	w := have.(*waiters)
-	w.n.Add(1)
-	return w
-}
-
-// leave ends a wait.
-func (f *revision) leave(l *fresh.Lease, w *waiters) {
-	if w.n.Add(-1) == 0 {
-		w.cancel()
-		f.waiting.CompareAndDelete(l, w)
-	}
-}
-
-// recheckList looks into memory once more under a lease; see revision.recheck.
-func (f *revision) recheckList(l *fresh.Lease, key listKey, need fresh.Need) bool {
-	slot := f.kept.get(key)
-	if slot == nil || need == fresh.Now {
-		return false
-	}
-	at := f.src.asOf(monotonic())
-	list, _ := slot.good(&at)
-	if list == nil {
-		return false
-	}
-	l.With = list
-	return f.lists.Found(l, list.Doc)
-}
-
-// leadList has a list read if memory does not have it by now.
-func (f *revision) leadList(
-	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey, need fresh.Need,
-	deps *listDeps,
-) {
-	defer f.listLoaded(l)
-	if !f.recheckList(l, key, need) {
-		f.loadList(ctx, l, ask, key, deps)
-	}
-}
-
-// loadList has a list read in a goroutine of its own, until ctx ends: the caller may leave
-// while others wait.
-func (f *revision) loadList(
-	ctx context.Context, l *fresh.Lease, ask *ListAsk, key listKey, deps *listDeps,
-) {
-	fail := func(err error) { f.lists.FinishList(l, nil, err, nil, nil) }
-	if !f.src.enter() {
-		fail(errReplaced)
-		return
-	}
-	f.src.workers.Go(func() {
-		defer f.src.loads.Done()
-		defer f.listLoaded(l)
-		reading, seen := f.seeing(ctx)
-		found, elsewhere, err := f.readList(reading, ask, func() bool {
-			f.lists.Send(l)
-			return f.lists.WantsNow(l)
-		})
-		if err != nil {
-			if ctx.Err() != nil {
-				err = errAbandoned
-			}
-			fail(err)
-			return
-		}
-		f.lists.Saw(l, fresh.Position(seen.Position()))
-		list := f.pack(found, ask, key.format, l.Stamp)
-		list.by = deps.tagColumns()
-		list.use(seconds())
-		f.finishList(l, list, ask, key, deps.found(found), elsewhere)
-	})
-}
-
-// finishList ends the lease of a list, which is kept if the lease and the store allow. One
-// that is refused, or was read elsewhere, tells those who wait of a state of the rows all
-// the same: what is kept of others goes.
-func (f *revision) finishList(
-	l *fresh.Lease, list *List, ask *ListAsk, key listKey, found []fresh.Tag, elsewhere bool,
-) {
-	c := &f.r.counts.lists
-	var store func(*fresh.ReadSet)
-	switch {
-	case list.refused != nil, elsewhere, !embedsKept(ask.Query):
-	case list.Doc.Size() > maxKeptList || int64(list.Doc.Size()) > f.kept.budget/8:
-		c.tooLarge.Add(1)
-		f.kept.note(key, tooLarge)
-	case !ask.watched && !f.kept.admits(key):
-		c.once.Add(1)
-		f.kept.note(key, onceAsked)
-	default:
-		store = func(copied *fresh.ReadSet) {
-			list.copy = copied
-			slot, was := f.kept.put(key, list, seconds())
-			if was != nil && fresh.SameVersion(was.Doc, list.Doc) {
-				c.unchanged.Add(1)
-			}
-			f.kept.spell(ask, slot)
-		}
-	}
-	l.With = list
-	f.lists.FinishList(l, list.Doc, nil, found, store)
-	switch {
-	case l.Stored():
-		f.sampledList(key, ask)
-	case store != nil:
-		c.discarded.Add(1)
-		f.kept.note(key, discarded)
-	}
-}
-
-// pack makes a List of what was found.
-func (f *revision) pack(
-	found *source.Selected, ask *ListAsk, of row.Format, stamp row.Stamp,
-) *List {
-	p := Page{Docs: make([]*row.Document, len(found.Rows)),
-		Keys: make([]row.Key, len(found.Rows)), More: found.More, Total: found.Total}
-	state := []byte(ask.Variant)
-	for i := range found.Rows {
-		l := &found.Rows[i]
-		p.Docs[i] = f.encodeAs(found.Shape, l.Key, l.Values, of, row.Stamp{})
-		p.Keys[i] = l.Key
-		tag, _, _ := strings.Cut(p.Docs[i].ETag(), "-") // of all formats of the row
-		state = append(state, tag...)
-	}
-	if q := ask.Query; q != nil && found.More && q.Limit > 0 {
-		p.Next = q.Next(found.Last)
-	}
-	packed, err := ask.Pack(&p, of)
-	state = strconv.AppendBool(append(state, packed.Lines...), found.More)
-	stamp.At, stamp.Owner = monotonic(), f.number
-	return &List{Doc: row.NewDocument("", of, packed.Body, row.Hash(state), stamp),
-		Lines: packed.Lines, Rows: packed.Rows, refused: err,
-		Partial: found.Total >= 0 && int64(packed.Rows) < found.Total}
 }
 
 // AskListCopy has the compressed copy of a list made, which a hit has given; see
@@ -458,9 +263,9 @@ func (f *revision) keepLists(store *listStore) {
 	}
 	f.root = f.rootOf(f.plan.Deps())
 	f.lists = f.src.domain.NewSpace(func(row.Key) {}, func(
-		l *fresh.Lease, doc *row.Document, stored bool,
+		l *fresh.Lease, _ *row.Document, stored bool,
 	) {
-		store.evictOthers(f.number, l, doc, stored)
+		store.evictOthers(f.number, l.With.(*listRead), string(l.Key), stored)
 	})
 }
 

@@ -391,7 +391,7 @@ func TestListStore_FindsManySpellings(t *testing.T) {
 	for i := range lists {
 		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
 			copy: new(fresh.ReadSet)}
-		slot, _ := s.put(listKey{text: raw(i)}, l, 1)
+		slot, _ := s.put(listKey{listQuestion: listQuestion{text: raw(i)}}, l, 1)
 		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
 		s.spell(&ListAsk{Raw: raw(i), Alone: true}, slot)
 	}
@@ -409,7 +409,7 @@ func TestListStore_FindsManySpellings(t *testing.T) {
 	// Spellings of what is gone make room first.
 	for i := range lists {
 		s.mu.Lock()
-		s.remove(s.entries[listKey{text: raw(i)}])
+		s.remove(s.entry(listKey{listQuestion: listQuestion{text: raw(i)}}))
 		s.mu.Unlock()
 	}
 	if s.alias(0, row.FormatJSON, raw(0)).list.Load() != nil {
@@ -425,7 +425,7 @@ func BenchmarkListStore_Spelled(b *testing.B) {
 		raws[i] = fmt.Sprint("author=eq.", i, "&order=created.desc&limit=25")
 		l := &List{Doc: row.NewDocument("", row.FormatJSON, []byte("[]"), 1, row.Stamp{}),
 			copy: new(fresh.ReadSet)}
-		slot, _ := s.put(listKey{text: raws[i]}, l, 1)
+		slot, _ := s.put(listKey{listQuestion: listQuestion{text: raws[i]}}, l, 1)
 		s.spell(&ListAsk{Raw: raws[i], Alone: true}, slot)
 	}
 	i := 0

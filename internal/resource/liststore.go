@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/tier"
 )
@@ -36,12 +35,18 @@ const (
 	evictSample = 8
 )
 
-// A listKey names one representation of a list of one revision. It is by the text that all
-// spellings of a question have in common.
-type listKey struct {
+// A listQuestion names a list of one revision, by the text that all spellings of a question
+// have in common.
+type listQuestion struct {
 	revision uint32
-	format   row.Format
 	text     string
+}
+
+// A listKey names one representation of a list.
+type listKey struct {
+	listQuestion
+	format  row.Format
+	variant string
 }
 
 // A listEntry is the place of a list in memory. The list in it changes; who has found the
@@ -51,6 +56,7 @@ type listEntry struct {
 	list atomic.Pointer[List]
 	used atomic.Int64 // when it has answered last, in seconds of the caller's clock
 	size int64        // guarded by listStore.mu
+	next *listEntry   // another representation; the same
 }
 
 // A rawAlias is a question, as it was sent, and the slot of what it asks for.
@@ -89,8 +95,9 @@ type listStore struct {
 	// embeds, by its spelling alone, was looked at by the rules of its time.
 	access atomic.Uint64
 
-	mu      sync.Mutex // guards what follows; innermost
-	entries map[listKey]*listEntry
+	mu      sync.Mutex                  // guards what follows; innermost
+	entries map[listQuestion]*listEntry // the first of its representations
+	n       int64                       // of all representations
 	bytes   int64
 
 	evicted atomic.Uint64
@@ -106,7 +113,7 @@ func inSeconds(now int64) int64 { return now / int64(time.Second) }
 func newListStore(budget int64) *listStore {
 	n := min(max(budget/sizeOfAlias/ways, 1<<12), 1<<18)
 	return &listStore{
-		budget: budget, seed: maphash.MakeSeed(), entries: make(map[listKey]*listEntry),
+		budget: budget, seed: maphash.MakeSeed(), entries: make(map[listQuestion]*listEntry),
 		raw:        make([]bucket, 1<<bits.Len64(uint64(n-1))),
 		doorkeeper: make([]atomic.Uint32, doorkeeperSize),
 		reasons:    make([]atomic.Uint32, reasonSlots),
@@ -122,12 +129,25 @@ func (s *listStore) versions() int { return int(min(max(s.budget/4, 512<<10), 32
 func (s *listStore) get(key listKey) *listEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.entries[key]
+	return s.entry(key)
+}
+
+// entry is get with s.mu held.
+func (s *listStore) entry(key listKey) *listEntry {
+	slot := s.entries[key.listQuestion]
+	for slot != nil && slot.key != key {
+		slot = slot.next
+	}
+	return slot
 }
 
 func (s *listStore) hash(form uint32, of row.Format, text string) uint64 {
 	h := maphash.String(s.seed, text) + uint64(form)<<8 + uint64(of)
 	return h * 0x9e3779b97f4a7c15
+}
+
+func (s *listStore) hashOf(key listKey) uint64 {
+	return s.hash(key.revision, key.format, key.text) + maphash.String(s.seed, key.variant)
 }
 
 // alias returns the slot of the list that a question asks for, as it was sent; nil: it
@@ -178,7 +198,7 @@ func (s *listStore) spell(ask *ListAsk, slot *listEntry) {
 
 // admits notes that a list was missed, and reports whether it was before.
 func (s *listStore) admits(key listKey) bool {
-	h := s.hash(key.revision, key.format, key.text)
+	h := s.hashOf(key)
 	at, mark := &s.doorkeeper[h>>32%doorkeeperSize], uint32(h)|1
 	return at.Swap(mark) == mark
 }
@@ -200,13 +220,13 @@ const reasonBits = 1<<3 - 1
 
 // note remembers why a list is not kept, for a while.
 func (s *listStore) note(key listKey, why reason) {
-	h := s.hash(key.revision, key.format, key.text)
+	h := s.hashOf(key)
 	s.reasons[h>>32%reasonSlots].Store(uint32(h)&^reasonBits | uint32(why))
 }
 
 // reason returns why a list is not kept.
 func (s *listStore) reason(key listKey) reason {
-	h := s.hash(key.revision, key.format, key.text)
+	h := s.hashOf(key)
 	if v := s.reasons[h>>32%reasonSlots].Load(); v&^reasonBits == uint32(h)&^reasonBits {
 		return reason(v & reasonBits)
 	}
@@ -219,9 +239,10 @@ func (s *listStore) put(key listKey, l *List, now int64) (slot *listEntry, was *
 	size := l.size(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot = s.entries[key]; slot == nil {
-		slot = &listEntry{key: key}
-		s.entries[key] = slot
+	if slot = s.entry(key); slot == nil {
+		slot = &listEntry{key: key, next: s.entries[key.listQuestion]}
+		s.entries[key.listQuestion] = slot
+		s.n++
 	}
 	was = slot.list.Load()
 	s.bytes += size - slot.size
@@ -239,13 +260,13 @@ func (s *listStore) evict(keep *listEntry) bool {
 	var worst *listEntry
 	n := 0
 	for _, slot := range s.entries { // begins at random
-		if slot == keep {
-			continue
+		for ; slot != nil; slot = slot.next {
+			if slot != keep && (worst == nil || slot.used.Load() < worst.used.Load()) {
+				worst = slot
+			}
+			n++
 		}
-		if worst == nil || slot.used.Load() < worst.used.Load() {
-			worst = slot
-		}
-		if n++; n == evictSample {
+		if n >= evictSample && worst != nil {
 			break
 		}
 	}
@@ -263,34 +284,44 @@ func (s *listStore) remove(slot *listEntry) {
 	slot.list.Store(nil)
 	s.bytes -= slot.size
 	slot.size = 0
-	delete(s.entries, slot.key)
+	s.n--
+	first := s.entries[slot.key.listQuestion]
+	switch {
+	case first != slot:
+		for first.next != slot {
+			first = first.next
+		}
+		first.next = slot.next
+	case slot.next == nil:
+		delete(s.entries, slot.key.listQuestion)
+	default:
+		s.entries[slot.key.listQuestion] = slot.next
+	}
 }
 
 // retire forgets the lists of a revision.
 func (s *listStore) retire(form uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, slot := range s.entries {
-		if key.revision == form {
+	for q, slot := range s.entries {
+		for ; slot != nil && q.revision == form; slot = slot.next {
 			s.remove(slot)
 		}
 	}
 }
 
-// evictOthers forgets the lists of a question that are of another state than an answer; see
-// fresh.Domain.NewSpace.
-func (s *listStore) evictOthers(form uint32, l *fresh.Lease, doc *row.Document, stored bool) {
+// evictOthers forgets the representations of a list that are of another state than what a load
+// has read, but those that are about to be replaced; see fresh.Domain.NewSpace.
+func (s *listStore) evictOthers(form uint32, read *listRead, text string, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for of := range row.Format(row.NumFormats) {
-		slot := s.entries[listKey{form, of, string(l.Key)}]
-		if slot == nil || stored && of == l.Format {
+	for slot := s.entries[listQuestion{form, text}]; slot != nil; slot = slot.next {
+		held := slot.list.Load()
+		if read.agrees(slot.key, held) || stored && read.keeps(slot.key) {
 			continue
 		}
-		if held := slot.list.Load(); held != nil && !fresh.SameVersion(held.Doc, doc) {
-			s.remove(slot)
-			s.note(slot.key, differed)
-		}
+		s.remove(slot)
+		s.note(slot.key, differed)
 	}
 }
 
@@ -334,6 +365,6 @@ type ListStats struct {
 func (s *listStore) stats() ListStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return ListStats{Entries: int64(len(s.entries)), Bytes: s.bytes, MaxBytes: s.budget,
+	return ListStats{Entries: s.n, Bytes: s.bytes, MaxBytes: s.budget,
 		Evicted: s.evicted.Load()}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
@@ -11,70 +12,77 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
+// A list that memory does not keep, because changes go on beside or the feed lags, is
+// read again after a pause that grows from one to the other.
 const (
-	// lookEvery is how often lists that are watched are looked at while changes come, at
-	// most: with very many it is a tenth of the time. lookAnyway is how often when none do:
-	// that a revision was replaced no change tells.
-	lookEvery  = 2 * time.Millisecond
-	lookShare  = 10
-	lookAnyway = 250 * time.Millisecond
-
-	// A list that memory does not keep, because changes go on beside or the feed lags, is
-	// read again after a pause that grows from one to the other.
 	againMin = 20 * time.Millisecond
 	againMax = time.Second
 )
 
-// A SeenList is what somebody who waits for a list to change knows of it. It does not have
-// the answer itself: only memory that is accounted for does.
-type SeenList struct {
-	tag  string
-	copy *fresh.ReadSet // nil: the list was not kept
+// The pauses of untilKept.
+const (
+	heldMin = 100 * time.Microsecond
+	heldMax = 2 * time.Millisecond
+)
+
+// A ListWatch follows one representation of a list. It does not have the answer itself: only
+// memory that is accounted for does. It belongs to one goroutine.
+//
+// Whoever reads a list makes all representations that are followed, out of what was read: a
+// change costs one read, however many follow, in whatever formats.
+type ListWatch struct {
+	r   *Resource
+	ask ListAsk
+	of  row.Format
+
+	tag  string         // of what was told last; "": nothing was
+	copy *fresh.ReadSet // nil: it was not kept
 }
 
-// NextList waits until the answer to an ask is not the one that last has seen, and returns
-// it; nil: it returns the first. What was written and taken back in between is not told. The
-// list is kept in memory, so that who asks the same then is answered from there.
+// WatchList follows the answer to an ask. Call Close.
+func (r *Resource) WatchList(ask *ListAsk, of row.Format) *ListWatch {
+	w := &ListWatch{r: r, ask: *ask, of: of}
+	w.ask.watched = true
+	r.listWatches.add(w)
+	return w
+}
+
+// Close ends it.
+func (w *ListWatch) Close() { w.r.listWatches.remove(w) }
+
+// Forget has Next return the answer, be it the one that it has returned.
+func (w *ListWatch) Forget() { w.tag, w.copy = "", nil }
+
+// Next waits until the answer is not the one that Next has returned last, and returns it.
+// What was written and taken back in between is not told. The list is kept in memory, so that
+// who asks the same then is answered from there.
 //
 // It goes on while the source cannot be reached. Errors: those of SelectList that another
 // attempt cannot mend, and the context's.
-func (r *Resource) NextList(
-	ctx context.Context, ask *ListAsk, of row.Format, last *SeenList,
-) (a ListAnswer, seen *SeenList, err error) {
-	r.watch.lists.Add(1) // who watches asks all the time: see sourceState.mayIdle
-	defer r.watch.lists.Add(-1)
-	watched := *ask
-	watched.watched = true
+func (w *ListWatch) Next(ctx context.Context) (a ListAnswer, err error) {
 	for pause := againMin; ; pause = min(2*pause, againMax) {
-		if last != nil {
-			r.awaitMove(ctx, last, pause)
+		if w.tag != "" {
+			w.awaitMove(ctx, pause)
 		}
-		a, err = r.SelectList(ctx, &watched, Options{Format: of})
+		a, err = w.r.SelectList(ctx, &w.ask, Options{Format: w.of})
 		switch {
 		case ctx.Err() != nil:
-			return a, nil, ctx.Err()
+			return a, ctx.Err()
 		case passing(err):
 			sleep(ctx, pause)
 			continue
 		case err != nil:
-			return a, nil, err
+			return a, err
 		}
-		if seen = a.seen(); last == nil || seen.tag != last.tag {
-			return a, seen, nil
+		tag := a.Doc.ETag()
+		other := tag != w.tag
+		if w.tag, w.copy = tag, a.copy; other {
+			return a, nil
 		}
-		if last = seen; seen.copy != nil {
+		if w.copy != nil {
 			pause = againMin / 2
 		}
 	}
-}
-
-// seen returns what is known of l by who has got it.
-func (l *List) seen() *SeenList {
-	s := &SeenList{tag: l.Doc.ETag()}
-	if l.copy != nil {
-		s.copy = l.copy
-	}
-	return s
 }
 
 // passing reports whether another attempt may mend an error.
@@ -83,101 +91,91 @@ func passing(err error) bool {
 		errors.Is(err, context.DeadlineExceeded))
 }
 
-// awaitMove returns when a list may not be good any more, one that is not kept after a
+// awaitMove returns when the list may not be good any more, one that is not kept after a
 // pause, or when ctx ends.
-func (r *Resource) awaitMove(ctx context.Context, l *SeenList, pause time.Duration) {
-	u := r.revision.Load().src
-	if l.copy == nil || !u.enter() {
+func (w *ListWatch) awaitMove(ctx context.Context, pause time.Duration) {
+	u := w.r.revision.Load().src
+	if w.copy == nil {
 		sleep(ctx, pause)
 		return
 	}
-	moved := u.watches.add(u, l)
-	u.loads.Done()
-	select {
-	case <-moved:
-	case <-ctx.Done():
-		u.watches.remove(l)
-	}
-}
-
-// listWatches are the lists of a source that somebody waits for to change. One goroutine
-// looks at all of them, as long as there are any.
-type listWatches struct {
-	mu    sync.Mutex // guards what follows
-	moved map[*SeenList]chan struct{}
-	looks bool
-}
-
-// add returns what is closed when l may not be good any more. The caller has entered u.
-func (w *listWatches) add(u *sourceState, l *SeenList) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.moved == nil {
-		w.moved = make(map[*SeenList]chan struct{})
-	}
-	moved := make(chan struct{})
-	w.moved[l] = moved
-	if !w.looks {
-		w.looks = true
-		u.loads.Add(1)
-		u.workers.Go(func() {
-			defer u.loads.Done()
-			defer w.look(true) // whatever has ended it: those who wait look themselves
-			u.guarded("look at lists that are watched", func() { w.run(u) })
-		})
-	}
-	return moved
-}
-
-// remove takes back an add.
-func (w *listWatches) remove(l *SeenList) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.moved, l)
-}
-
-// run looks at the lists whenever something has changed.
-func (w *listWatches) run(u *sourceState) {
+	wait := u.waits.Add(w.copy)
+	defer u.waits.Remove(wait)
 	for {
-		_, changed := u.domain.Changed() // before the look: what comes later is told
-		began := time.Now()
-		left, dirty := w.look(u.ctx.Err() != nil)
-		if !left {
-			return
+		var again <-chan time.Time // a write that keeps a version may hide what has moved it
+		if w.copy.Check() != fresh.Unmoved {
+			again = time.After(againMin)
 		}
-		rest := max(lookEvery, (lookShare-1)*time.Since(began))
-		wait := lookAnyway
-		if dirty {
-			wait = rest
-		}
-		t := time.NewTimer(wait)
 		select {
-		case <-changed:
-			sleep(u.ctx, rest)
-		case <-t.C:
+		case <-wait.C:
+			w.untilKept(ctx)
+			return
+		case <-ctx.Done():
+			return
 		case <-u.ctx.Done():
+			return
+		case <-again:
+			if w.copy.Outdated() {
+				return
+			}
 		}
-		t.Stop()
 	}
 }
 
-// look tells those whose list is not good any more; all of them at the end. It reports
-// whether others are left, and whether one of them waits for a change to be settled.
-func (w *listWatches) look(end bool) (left, dirty bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for l, moved := range w.moved {
-		switch {
-		case end:
-		case l.copy.Valid():
-			continue
-		case l.copy.Check() == fresh.Dirty: // a read would not be kept
-			dirty = true
-			continue
-		}
-		close(moved)
-		delete(w.moved, l)
+// untilKept waits a little while a write keeps the list from being kept: most have committed,
+// and end. A list that changes all the time is told all the same.
+func (w *ListWatch) untilKept(ctx context.Context) {
+	for pause := heldMin; pause <= heldMax && w.copy.Held(); pause *= 2 {
+		sleep(ctx, pause)
 	}
-	w.looks = len(w.moved) > 0
-	return w.looks, dirty
+}
+
+// listWatches are the representations of lists of a resource that are followed, by the
+// question.
+type listWatches struct {
+	n  atomic.Int64
+	mu sync.Mutex // guards of; innermost
+	of map[string]map[*ListWatch]struct{}
+}
+
+func (s *listWatches) add(w *ListWatch) {
+	text := w.ask.question()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = make(map[string]map[*ListWatch]struct{})
+	}
+	if s.of[text] == nil {
+		s.of[text] = make(map[*ListWatch]struct{}, 1)
+	}
+	s.of[text][w] = struct{}{}
+	s.n.Add(1)
+}
+
+func (s *listWatches) remove(w *ListWatch) {
+	text := w.ask.question()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.of[text][w]; !ok {
+		return
+	}
+	if delete(s.of[text], w); len(s.of[text]) == 0 {
+		delete(s.of, text)
+	}
+	s.n.Add(-1)
+}
+
+// wanted returns the representations of an ask that are followed, in the terms of f.
+func (s *listWatches) wanted(f *revision, ask *ListAsk) (list []listing) {
+	if s.n.Load() == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.of[ask.question()] {
+		own := w.ask
+		own.Query, own.After = ask.Query, ask.After
+		list = append(list, listing{f.listKey(&own, w.of), &own})
+	}
+	return list
 }

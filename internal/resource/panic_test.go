@@ -25,11 +25,13 @@ func TestLists_EvictedBesideLoads(t *testing.T) {
 		wg.Go(func() {
 			for i := g; time.Now().Before(end); i++ {
 				ask := &ListAsk{Limit: 1 + i%64, Pack: packLines, watched: true}
-				key := listKey{f.number, row.FormatJSON, ask.text()}
+				as := listing{f.listKey(ask, row.FormatJSON), ask}
 				deps := f.depsOf(ask)
-				l, leader := f.lists.BeginList(row.Key(key.text), key.format, fresh.Now, &deps.Question)
+				l, leader := f.lists.BeginList(row.Key(as.key.text), listFormat, fresh.Now, &deps.Question)
 				if leader {
-					f.finishList(l, f.pack(found, ask, key.format, l.Stamp), ask, key, nil, false)
+					read := &listRead{found: found, stamp: l.Stamp}
+					read.as(f, &as)
+					f.finishList(l, read, ask, nil, false)
 				}
 			}
 		})

@@ -23,7 +23,10 @@ type Resource struct {
 	rules    atomic.Pointer[rules]
 	counts   counts
 	watch    hub
-	warmed   warmProgress
+
+	listWatches listWatches
+
+	warmed warmProgress
 
 	tally   sync.Mutex // guards tallies
 	tallies []*Tally

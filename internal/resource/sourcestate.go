@@ -103,7 +103,7 @@ type sourceState struct {
 	audits   audits
 
 	writeThroughs writeThroughs
-	watches       listWatches
+	waits         fresh.Waits // of those who follow lists
 
 	waiting atomic.Int64 // loads that wait for a place
 	writing atomic.Int64 // writes of a source that makes one after the other

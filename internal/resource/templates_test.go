@@ -20,7 +20,7 @@ const manyWords = 512 << 20
 // busy machine leaves the feed.
 func (h *house) valid(name string, ask *ListAsk) bool {
 	f := h.resource(name).revision.Load()
-	slot := f.kept.get(listKey{f.number, Options{}.Format, ask.text()})
+	slot := f.kept.get(f.listKey(ask, Options{}.Format))
 	return slot != nil && slot.list.Load().copy.Valid()
 }
 

@@ -35,7 +35,6 @@ type hub struct {
 	mu      sync.Mutex // guards watches
 	watches map[*Watch]struct{}
 	count   atomic.Int64 // len(watches)
-	lists   atomic.Int64 // who waits for a list to change; see NextList
 	dropped atomic.Uint64
 }
 
@@ -180,6 +179,10 @@ func announceTo(
 			moved = invalidations[i].InvalidationSet
 		}
 	}
+	if moved != nil {
+		u.waits.Moved(moved)
+	}
+	u.waits.Look()
 	for i := range invalidations {
 		f := bySpace[invalidations[i].Space]
 		if f == nil { // replaced meanwhile

@@ -13,10 +13,11 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 )
 
-// A watchedList is a list that is followed by NextList.
+// A watchedList is a list that is followed.
 type watchedList struct {
 	ask  *resource.ListAsk
 	of   string
+	as   row.Format
 	body atomic.Pointer[[]byte] // what was told last
 	told int                    // of whoever follows
 	err  error
@@ -24,16 +25,16 @@ type watchedList struct {
 
 // follow notes what is told until ctx ends.
 func (w *watchedList) follow(ctx context.Context, r *resource.Resource) {
-	var seen *resource.SeenList
+	list := r.WatchList(w.ask, w.as)
+	defer list.Close()
 	for {
-		a, now, err := r.NextList(ctx, w.ask, row.FormatJSON, seen)
+		a, err := list.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.err = err
 			}
 			return
 		}
-		seen = now
 		body := a.Doc.Body()
 		w.body.Store(&body)
 		w.told++
@@ -52,13 +53,14 @@ func TestStress_WatchedLists(t *testing.T) {
 			cancel()
 			following.Wait()
 		}()
-		lists := make([]*watchedList, len(embedAsks))
-		for i, a := range embedAsks {
+		lists := make([]*watchedList, 2*len(embedAsks))
+		for i := range lists {
+			a := embedAsks[i/2]
 			q, err := b.query(t, a.of, a.raw)
 			if err != nil {
 				t.Fatalf("%s?%s: %v", a.of, a.raw, err)
 			}
-			lists[i] = &watchedList{of: a.of, ask: &resource.ListAsk{Query: q, Pack: packAll}}
+			lists[i] = &watchedList{of: a.of, as: row.Format(i % 2), ask: &resource.ListAsk{Query: q, Pack: packAll}}
 			following.Go(func() { lists[i].follow(ctx, b.s.resource(a.of)) })
 		}
 		writes, cuts := 0, 0
@@ -74,7 +76,7 @@ func TestStress_WatchedLists(t *testing.T) {
 		began := time.Now()
 		for i, w := range lists {
 			b.name = w.of
-			is := b.ask(w.ask.Query, resource.Options{NoCache: true}).Doc.Body()
+			is := b.ask(w.ask.Query, resource.Options{NoCache: true, Format: w.as}).Doc.Body()
 			for told := w.body.Load(); told == nil || !bytes.Equal(*told, is); told = w.body.Load() {
 				if time.Since(began) > patience {
 					t.Fatalf("of %s?%s is known\n%s\nand it is\n%s", w.of, w.ask.Query, *told, is)

@@ -82,25 +82,29 @@ func (t *topic) guarded(f func()) {
 
 // follow tells of a list until ctx ends.
 func (t *topic) follow(ctx context.Context) {
-	var last *resource.SeenList
+	list := t.res.WatchList(t.ask, row.FormatJSON)
+	defer list.Close()
+	told := false
 	for ctx.Err() == nil {
 		if !t.res.Fresh() {
 			t.tellStale()
-			last = nil
+			list.Forget()
+			told = false
 			rest(ctx, watchTick)
 			continue
 		}
 		inner, cancel := context.WithCancel(ctx)
 		t.of.mu.Lock()
 		if t.again {
-			t.again, last = false, nil
+			t.again, told = false, false
+			list.Forget()
 		}
 		t.interrupt = nil
-		if last != nil { // else it reads at once, and again if need be
+		if told { // else it reads at once, and again if need be
 			t.interrupt = cancel
 		}
 		t.of.mu.Unlock()
-		a, seen, err := t.res.NextList(inner, t.ask, row.FormatJSON, last)
+		a, err := list.Next(inner)
 		cancel()
 		switch {
 		case errors.Is(err, context.Canceled):
@@ -109,8 +113,10 @@ func (t *topic) follow(ctx context.Context) {
 			return
 		case a.Origin == resource.HitStale:
 			t.tellStale()
+			list.Forget()
+			told = false
 		default:
-			last = seen
+			told = true
 			t.tell(newState(a.Doc, a.Token))
 		}
 	}

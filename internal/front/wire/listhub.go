@@ -61,14 +61,14 @@ func (h *listHub) run() {
 			h.fail(err)
 		}
 	}()
-	var seen *resource.SeenList
+	list := h.key.res.WatchList(h.ask, h.key.format)
+	defer list.Close()
 	for {
-		a, now, err := h.key.res.NextList(h.ctx, h.ask, h.key.format, seen)
+		a, err := list.Next(h.ctx)
 		if err != nil {
 			h.fail(err)
 			return
 		}
-		seen = now
 		h.notify(&a)
 	}
 }
