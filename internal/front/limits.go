@@ -124,6 +124,7 @@ const (
 	WatchWait        = 30 * time.Second       // that it may be behind
 	HTTPWatches      = 100_000                // see hotrow_http_watches_refused_total
 	HTTPWatchesOf    = 1000                   // of a token, or of an address of another machine
+	PollWait         = 30 * time.Second       // of a request for a state that is new: Prefer: wait
 	StreamWatches    = 100                    // documents and lists of one stream
 	StateBytes       = 64 << 10               // of a state that is sent; a larger one is named
 	StateBacklog     = 32 << 10               // not taken: then states are left out

@@ -134,10 +134,14 @@ func (c *call) serve() (*answer, error) {
 	if c.r.Method == http.MethodGet && wantsEvents(c.r.Accept) {
 		return c.watch(&t)
 	}
+	answer := func() (*answer, error) { return c.document(t.key) }
 	if t.kind == pathList {
-		return c.collection()
+		answer = c.collection
 	}
-	return c.document(t.key)
+	if c.r.polls() && (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead) {
+		return c.poll(answer)
+	}
+	return answer()
 }
 
 // isMethod reports whether a method is one of HTTP (RFC 9110 9, RFC 5789).

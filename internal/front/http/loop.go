@@ -162,7 +162,8 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 	switch err := s.live.route(&s.memo, p, r, &t); {
 	case err != nil:
 		return out, inDatabase
-	case wantsEvents(r.Accept) && t.kind >= pathList, t.kind == pathSystem && t.name == watchPath:
+	case t.kind >= pathList && (r.polls() || wantsEvents(r.Accept)),
+		t.kind == pathSystem && t.name == watchPath:
 		return out, inDatabase
 	case t.kind == pathIndex, t.kind == pathSystem:
 		return out, onFullPath

@@ -45,7 +45,7 @@ func (c *call) watch(t *target) (*answer, error) {
 		return nil, err
 	}
 	known := knownTag(headerOf(c.r.head, "last-event-id:"))
-	now, err := c.state(t, "")
+	now, err := c.state(t, 0, "")
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,10 @@ func (c *call) watchMany() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, body, private := c.r, []byte(nil), false
-	for _, q := range list {
-		now, err := c.ofMany(whole, q)
+	s.haves = newHaves(list, headerOf(c.r.head, "last-event-id:"))
+	whole, states, private := c.r, make([]state, len(list)), false
+	for i, q := range list {
+		now, err := c.ofMany(whole, i, q)
 		c.release() // the states together are counted with the answer
 		private = private || c.private
 		if err != nil {
@@ -77,14 +78,14 @@ func (c *call) watchMany() (*answer, error) {
 			p.detail = q + ": " + p.detail
 			return nil, p
 		}
-		body = append(body, now.of(q)...)
+		states[i] = now
 	}
 	c.r, c.res, c.private = whole, nil, private
-	return c.streamed(s, body), nil
+	return c.streamed(s, s.haves.first(list, states)), nil
 }
 
-// ofMany reads one of several things that whole asks for.
-func (c *call) ofMany(whole *request, q string) (state, error) {
+// ofMany reads one of several things that whole asks for, that of a number.
+func (c *call) ofMany(whole *request, number int, q string) (state, error) {
 	r := *whole
 	path, query, _ := strings.Cut(q, "?")
 	r.Path, r.Query, r.Method, r.content = []byte(path), []byte(query), http.MethodGet, nil
@@ -100,7 +101,7 @@ func (c *call) ofMany(whole *request, q string) (state, error) {
 	if c.res, err = c.o.find(t.name); err != nil {
 		return state{}, err
 	}
-	return c.state(&t, q)
+	return c.state(&t, number, q)
 }
 
 // questions returns what a stream of several things is asked for.
@@ -154,8 +155,7 @@ func (c *call) newStream() (*stream, error) {
 			hint:   "ask with GET and no body, or with a small body that has a Content-Length"}
 	}
 	if !c.mayFollow() {
-		return nil, problem{kind: kindCrossOrigin, detail: "a page of another origin follows this",
-			hint: "name the origin of the page in http.cors.origins"}
+		return nil, followedByOthers()
 	}
 	c.stream = &stream{of: &c.h.watches, conn: conn}
 	return c.stream, nil
@@ -194,14 +194,14 @@ const (
 	retryFull = 14 * time.Second
 )
 
-// state reads what is to be followed, which q names beside others, or "". The client joins those
-// who follow it first, so that no change falls between the two.
-func (c *call) state(t *target, q string) (now state, err error) {
+// state reads what is to be followed, which q names beside others, where it has a number, or "".
+// The client joins those who follow it first, so that no change falls between the two.
+func (c *call) state(t *target, number int, q string) (now state, err error) {
 	if c.res.NoFeed() {
 		return now, problem{kind: kindNoFeed}
 	}
 	c.r.Accept, c.r.AcceptEncoding, c.r.IfMatch, c.r.IfNoneMatch = nil, nil, nil, nil
-	c.watcher = &watcher{s: c.stream, q: q}
+	c.watcher = &watcher{s: c.stream, q: q, number: number}
 	var a *answer
 	if t.kind == pathList {
 		a, err = c.list()
@@ -316,7 +316,8 @@ func newState(doc *row.Document, at resource.Token) state {
 	return s
 }
 
-// of returns the event for a stream that tells of several things, of which q is this.
+// of returns the event for a stream that tells of several things, of which q is this, without
+// its id: see haves.
 func (s *state) of(q string) []byte {
 	data, _ := json.Marshal(q) // a text
 	data = append([]byte(`{"q":`), data...)
@@ -329,7 +330,7 @@ func (s *state) of(q string) []byte {
 	case s.event == eventAbsent:
 		data = append(data, `,"body":null`...)
 	}
-	return appendEvent(nil, s.event, s.id, append(data, '}'))
+	return appendEvent(nil, s.event, nil, append(data, '}'))
 }
 
 // appendEvent appends an event. JSON may have ends of lines between its tokens: each line of it is

@@ -42,6 +42,9 @@ type stream struct {
 
 	issued any // the tokens by which it was allowed; nil: nobody was asked for one
 
+	haves *haves        // of a stream that tells of several things
+	woken chan struct{} // of a request that waits, and is answered by itself: see poll; else nil
+
 	// What follows is guarded by of.mu.
 	client   string // "": one of this machine
 	watchers []*watcher
@@ -54,9 +57,10 @@ type stream struct {
 
 // A watcher is one thing that a stream tells of.
 type watcher struct {
-	s    *stream
-	q    string        // as it was asked for beside others; "": alone
-	rule resource.Rule // by which it may be read
+	s      *stream
+	q      string        // as it was asked for beside others; "": alone
+	number int           // among them
+	rule   resource.Rule // by which it may be read
 
 	// What follows is guarded by watches.mu.
 	topic *topic
@@ -155,6 +159,9 @@ func (s *stream) leave() bool {
 		return false
 	}
 	s.over = true
+	if s.woken != nil {
+		s.wake()
+	}
 	delete(ws.streams, s)
 	ws.open -= len(s.watchers)
 	if n := len(s.watchers); s.client != "" && n > 0 {
@@ -174,7 +181,9 @@ func (s *stream) leave() bool {
 
 // finish ends the answer of a stream whose head is sent.
 func (s *stream) finish() {
-	if s.leave() {
+	if s.woken != nil {
+		s.wake()
+	} else if s.leave() {
 		s.conn.ResumeThen(nil, eventloop.Close)
 	}
 }
@@ -193,7 +202,7 @@ func (t *topic) tell(s state) {
 		if !w.s.active || w.tag == s.tag {
 			continue
 		}
-		if w.s.conn.Untaken() > front.StateBacklog {
+		if w.s.woken == nil && w.s.conn.Untaken() > front.StateBacklog {
 			w.tag = "" // tick has it told later
 			continue
 		}
@@ -211,7 +220,7 @@ func (t *topic) tellStale() {
 	ws.mu.Lock()
 	t.stale = true
 	for w := range t.watchers {
-		if w.s.active && w.tag != "" {
+		if w.s.active && w.tag != "" && w.s.woken == nil {
 			w.tag = "" // it gets the state again
 			list = append(list, w)
 		}
@@ -227,14 +236,17 @@ func (t *topic) send(list []*watcher, s *state) {
 		if i > 0 && i%fanout == 0 {
 			time.Sleep(fanoutPause) // the loops send what they have, and answer others
 		}
-		frame := s.alone
-		if w.q != "" {
-			if frame = frames[w.q]; frame == nil {
-				frame = s.of(w.q)
-				frames[w.q] = frame
+		switch {
+		case w.s.woken != nil:
+			w.s.wake()
+		case w.q == "":
+			w.s.conn.Send(s.alone) // who has gone is told of to the protocol
+		default:
+			if frames[w.q] == nil {
+				frames[w.q] = s.of(w.q)
 			}
+			w.s.haves.send(w, s, frames[w.q])
 		}
-		w.s.conn.Send(frame) // who has gone is told of to the protocol
 	}
 	t.of.events.Add(uint64(len(list)))
 }
@@ -322,8 +334,9 @@ func (ws *watches) look(n int) (beats, leaving []*stream, left bool) {
 		switch {
 		case !s.active:
 		case s.conn.Draining(), !s.allowed(o):
+			s.doomed = true
 			leaving = append(leaving, s)
-		case s.conn.Untaken() > front.StateBacklog:
+		case s.woken != nil, s.conn.Untaken() > front.StateBacklog:
 		default:
 			if s.number%heartbeatTicks == n%heartbeatTicks {
 				beats = append(beats, s)

@@ -100,3 +100,57 @@ func TestWatchMany_WhatIsRefused(t *testing.T) {
 	}
 	eventually(t, "nobody follows", func() bool { return s.followers() == 0 })
 }
+
+// A client that comes back with the id of the last event that it has got is sent what is new
+// alone, by any process: the id says what it has of each.
+func TestWatchMany_ComesBack(t *testing.T) {
+	s := newWatchSite(t)
+	v := url.Values{"q": {"/depts/10", "/depts?loc=eq.DALLAS&select=dname", "/depts/99"}}
+	w := s.watch("/-/watch?" + v.Encode())
+	w.of("", "/depts/10", "ACCOUNTING")
+	w.of("", v["q"][1], "RESEARCH")
+	last := w.want("absent", "/depts/99")
+	w.stop()
+	eventually(t, "nobody follows", func() bool { return s.followers() == 0 })
+	s.exec("UPDATE dept SET loc = 'ROME' WHERE deptno = 10")
+	eventually(t, "the change", func() bool { return strings.Contains(s.do("GET", "/depts/10", "").body, "ROME") })
+	other := newWatchSite(t) // another process, which has no change
+	for of, want := range map[*site]string{s: "/depts/10", other: ""} {
+		w := of.watch("/-/watch?"+v.Encode(), "Last-Event-ID: "+last.id)
+		of.exec("INSERT INTO dept VALUES (99, 'NEW', 'ROME')")
+		for _, q := range []string{want, "/depts/99"} {
+			if q == "" {
+				continue
+			}
+			if e, ok := w.next(); !ok || !strings.Contains(e.data, `"q":"`+q+`"`) || e.id == last.id {
+				t.Errorf("%+v, want %s", e, q)
+			}
+		}
+	}
+	// Another set of questions, an id of a single stream, or none: all is sent.
+	for _, id := range []string{"x", "hr1.main.7f3a.16b3748~k3f9a1c27e0v4-j", last.id} {
+		w := s.watch("/-/watch?q=%2Fdepts%2F20&q=%2Fdepts%2F30&q=%2Fdepts%2F40", "Last-Event-ID: "+id)
+		for _, name := range []string{"RESEARCH", "SALES"} {
+			if e, _ := w.next(); !strings.Contains(e.data, name) {
+				t.Errorf("%s: %+v", id, e)
+			}
+		}
+	}
+}
+
+// An id tells of no event that may not have come: of a hundred things it has 1.6 KB at most.
+func TestWatchMany_IDs(t *testing.T) {
+	s := newWatchSite(t)
+	v := url.Values{}
+	for range 100 {
+		v.Add("q", "/depts/10")
+	}
+	w := s.watch("/-/watch?" + v.Encode())
+	for i := range 100 {
+		e, ok := w.next()
+		_, tags, _ := strings.Cut(strings.TrimRight(e.id, "."), "~")
+		if !ok || len(e.id) > 1600 || strings.Count(tags, ".") != i+1 {
+			t.Fatalf("event %d: %d bytes, %s", i, len(e.id), e.id)
+		}
+	}
+}
