@@ -349,7 +349,7 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 		CacheControl: cfg.HTTP.CacheControl,
 		Resttest:     cfg.HTTP.Compat == "resttest",
 		HSTS:         cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
-		Access: s.access, Unsent: s.unsent, Trace: s.tracer,
+		Access: s.access, Unsent: s.unsent, Trace: s.tracer, Pages: s.pages(cfg),
 	}
 }
 

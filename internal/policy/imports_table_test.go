@@ -173,10 +173,14 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"front", "httpserve", "httprule", "accesslog", "trace", "workers", "eventloop",
+		knows: []string{"explore", "front", "httpserve", "httprule", "accesslog", "trace", "workers", "eventloop",
 			"wire/http1", "resource", "source", "query", "row"},
-		tests: []string{"admit", "dbtest", "front/fronttest", "htmltest", "tlstest", "source/sqlite", "fresh",
+		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh",
 			"tier", "wire/http2", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
+	},
+	{
+		dir:   "internal/explore",
+		tests: []string{"browsertest", "front/fronttest", "front/http", "httpserve", "resource", "source"},
 	},
 	{
 		dir: "internal/front/wire",

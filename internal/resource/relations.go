@@ -28,6 +28,15 @@ func (f *revision) base() (*source.Table, related) {
 	return nil, nil
 }
 
+// Relations returns the ways from its rows to those of other resources of its source.
+func (r *Resource) Relations() []query.Relation {
+	f := r.revision.Load()
+	if f.table == nil {
+		return nil
+	}
+	return f.relations()(f.table)
+}
+
 // relations returns what finds, for a parser, what may be embedded in rows of a table: rows
 // of the resources of the source.
 func (f *revision) relations() func(of *query.Table) []query.Relation {

@@ -61,6 +61,8 @@ type Options struct {
 	// first. Empty: nothing is compressed.
 	Compression []row.Coding
 
+	Pages Pages // what the page for browsers leads to
+
 	BasePath     string              // before every path: "/api"; "" or "/": none
 	MaxBody      int64               // bytes of a request's body; 0: 1 MiB
 	MaxList      int                 // bytes of one list; 0: 8 MiB

@@ -3,11 +3,8 @@ package httpfront
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -56,14 +53,13 @@ func (c *call) index() (*answer, error) {
 	if !ok {
 		return nil, problem{kind: kindNotAcceptable}
 	}
+	if indexMedia[i] == "text/html" {
+		return c.explorePage(), nil
+	}
 	c.private = c.r.Authorization != nil // it names what the token may read
 	entries := c.entries()
 	a := &answer{code: http.StatusOK, shared: c.shared(privateControl), more: "Vary: Accept\r\n"}
-	switch indexMedia[i] {
-	case "text/html":
-		a.page(entries)
-		return a, nil
-	case "text/plain":
+	if indexMedia[i] == "text/plain" {
 		a.kind, a.body = "text/plain; charset=utf-8", indexText(entries)
 		return a, nil
 	}
@@ -147,69 +143,12 @@ func indexText(entries []entry) []byte {
 	return b.Bytes()
 }
 
-const indexStyle = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;` +
-	`padding:0 1rem}table{border-collapse:collapse}` +
-	`td,th{text-align:left;padding:.2rem 1rem .2rem 0}`
-
-const indexHead = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>hotrow</title>
-<meta name="viewport" content="width=device-width"><style>` + indexStyle + `</style>
-<h1>hotrow</h1>
-`
-
-// indexPage returns the index as HTML.
-func indexPage(entries []entry) []byte {
-	var b bytes.Buffer
-	b.WriteString(indexHead)
-	if len(entries) == 0 {
-		b.WriteString("<p>Nothing is served that you may read.\n</html>\n")
-		return b.Bytes()
-	}
-	b.WriteString("<table><tr><th>resource<th>key<th>try<th>methods\n")
-	for _, e := range entries {
-		try := ""
-		if e.Example != "" {
-			try = htmlAnchor(e.Example, e.Example)
-		}
-		fmt.Fprintf(&b, "<tr><td>%s<td>%s<td>%s<td>%s\n", htmlAnchor(e.URL, e.Name),
-			htmlText(strings.Join(e.Key, ", ")), try, htmlText(strings.Join(e.Methods, " ")))
-	}
-	b.WriteString("</table>\n</html>\n")
-	return b.Bytes()
-}
-
-// htmlAnchor returns an anchor. It leads only to what is relative, or http, https or mailto.
-func htmlAnchor(address, text string) string {
-	if scheme, _, found := strings.Cut(address, ":"); found && !strings.Contains(scheme, "/") {
-		switch strings.ToLower(scheme) {
-		case "http", "https", "mailto":
-		default:
-			address = "#ZgotmplZ" // as html/template has it
-		}
-	}
-	return `<a href="` + htmlText(address) + `">` + htmlText(text) + `</a>`
-}
-
-// htmlText escapes a text for an element or an attribute in quotes. HTML has no NUL.
-func htmlText(s string) string {
-	return html.EscapeString(strings.ReplaceAll(s, "\x00", "\uFFFD"))
-}
-
-// indexPolicy lets the page have its own style and nothing else.
-func indexPolicy() string {
-	sum := sha256.Sum256([]byte(indexStyle))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-}
-
-// page makes the index a page for people.
-func (a *answer) page(entries []entry) {
-	a.more += "Content-Security-Policy: " + indexPolicy() + "\r\nReferrer-Policy: no-referrer\r\n"
-	a.kind, a.body = "text/html; charset=utf-8", indexPage(entries)
-}
-
-// system answers what is below /-/: the words behind each type of problem.
+// system answers what is below /-/: the files of the page for browsers, and the words behind
+// each type of problem.
 func (c *call) system(path string) (*answer, error) {
+	if name, ok := strings.CutPrefix(path, explorePath); ok {
+		return c.exploreBelow(name)
+	}
 	slug, ok := strings.CutPrefix(path, "/problems/")
 	k := kindOf[slug]
 	if !ok || k == nil {

@@ -219,12 +219,6 @@ func TestIndex(t *testing.T) {
 	for _, e := range index.Resources {
 		s.want(s.do("GET", e.Example, ""), 200, "")
 	}
-	page := s.do("GET", "/", "", "Accept: text/html,*/*;q=0.8")
-	s.want(page, 200, "")
-	if strings.Contains(page.body, "<b>") || !strings.Contains(page.body, "&lt;b&gt;") ||
-		!strings.Contains(page.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("page is not escaped or not bound: %s", page.body)
-	}
 	text := s.do("GET", "/", "", "Accept: text/plain")
 	if !strings.Contains(text.body, "depts\t/depts/10\tGET") {
 		t.Errorf("text: %s", text.body)
