@@ -205,7 +205,7 @@ func (d *Disk) seal() *batch {
 	for id, s := range d.spaces {
 		if s.dirty {
 			s.dirty = false
-			b.histories[spaceKey(id)] = appendGeneration(s.generation)
+			b.histories[spaceKey(id)] = s.appendState(nil)
 		}
 	}
 	d.totals.committed = time.Now()

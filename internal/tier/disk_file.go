@@ -413,8 +413,6 @@ func spaceKey(id uint64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(spacePrefix), id))
 }
 
-func appendGeneration(g uint64) []byte { return binary.BigEndian.AppendUint64(nil, g) }
-
 // historyOf tells whose state a key of the meta bucket is.
 func historyOf(key string) (source string, space uint64, ok bool) {
 	if name, is := strings.CutPrefix(key, sourceKey); is {

@@ -41,6 +41,7 @@ type DiskSource struct {
 	committed Mark
 	trusted   bool // records of an earlier process are good
 	known     bool // there is a mark
+	swept     bool // spaces that this process does not follow are forgotten
 	dirty     bool // not yet as on disk
 }
 
@@ -48,6 +49,7 @@ type DiskSource struct {
 // compilation is another space.
 type diskSpace struct {
 	id     uint64
+	of     string      // the name of its source
 	source *DiskSource // nil: of nobody, good within this process only
 
 	// Guarded by Disk.mu.
@@ -103,7 +105,9 @@ func (s *DiskSource) Bind(number uint32, identity string) {
 		space = &diskSpace{id: id}
 		d.spaces[id] = space
 	}
-	space.source = s
+	if space.source = s; space.of != s.name {
+		space.of, space.dirty = s.name, true // that it is there is known to later processes
+	}
 	if b := d.numbers[number]; b != nil && b.space == space && !b.retired {
 		return // it is bound so already
 	}
@@ -140,6 +144,11 @@ func (d *Disk) bound(number uint32) *binding {
 		d.numbers[number] = b
 	}
 	return b
+}
+
+// appendState appends what is written of a space: its generation and the name of its source.
+func (s *diskSpace) appendState(dst []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(dst, s.generation), s.of...)
 }
 
 // bump makes what the space holds invalid. Disk.mu is held.
@@ -205,7 +214,23 @@ func (s *DiskSource) Applied(m Mark) {
 	defer s.disk.mu.Unlock()
 	later := s.applied.Origin == "" || m.Origin == s.applied.Origin && m.Pos > s.applied.Pos
 	if s.known && later {
+		s.sweep()
 		s.applied, s.dirty = m, true
+	}
+}
+
+// sweep forgets, before the mark of this process is the first time past that of the one before,
+// what no number is bound to: nobody has dropped copies of it at the changes up to that mark.
+// Disk.mu is held.
+func (s *DiskSource) sweep() {
+	if s.swept {
+		return
+	}
+	s.swept = true
+	for _, space := range s.disk.spaces {
+		if space.source == nil && space.of == s.name {
+			space.bump()
+		}
 	}
 }
 

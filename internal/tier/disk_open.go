@@ -19,7 +19,7 @@ import (
 
 // diskFormat is the version of the file's layout. A file of another version is
 // removed: a cache is not worth a conversion.
-const diskFormat = "hotrow cache 2"
+const diskFormat = "hotrow cache 3"
 
 var formatKey = []byte("format")
 
@@ -186,10 +186,10 @@ func (d *Disk) loadHistory(key string, v []byte) error {
 		s := &DiskSource{disk: d, name: name}
 		d.sources[name] = s
 		return s.setState(v)
-	case len(v) != 8:
+	case len(v) < 8:
 		return fmt.Errorf("%w: a generation of %d bytes", errBroken, len(v))
 	}
-	d.spaces[id] = &diskSpace{id: id, generation: binary.BigEndian.Uint64(v)}
+	d.spaces[id] = &diskSpace{id: id, generation: binary.BigEndian.Uint64(v), of: string(v[8:])}
 	return nil
 }
 

@@ -115,6 +115,47 @@ func (w *warm) committed() tier.Mark {
 	return m
 }
 
+// What a process binds no number to gets no drops from it. It is forgotten once changes pass that
+// the process has applied, and nothing else is: what is bound, and what other sources have.
+func TestDisk_OfNobodyIsForgottenOnceChangesPass(t *testing.T) {
+	depts, emps, cities := ref("1"), tier.Ref{Resource: 2, Key: "1"}, tier.Ref{Resource: 3, Key: "1"}
+	for name, tt := range map[string]struct {
+		applied uint64 // by the second process
+		held    bool
+	}{"no change": {20, true}, "a change": {21, false}} {
+		w := openWarm(t)
+		other := w.d.Source("other")
+		w.s.Bind(2, "emps")
+		other.Bind(3, "cities")
+		w.s.Begin(at(10))
+		other.Begin(at(10))
+		for _, r := range []tier.Ref{depts, emps, cities} {
+			w.d.Put(r, tiertest.Document(100, 1))
+		}
+		w.s.Applied(at(20))
+		other.Applied(at(20))
+
+		w.again() // binds the first alone
+		w.s.Resume(w.committed())
+		w.s.CaughtUp()
+		w.s.Applied(at(tt.applied))
+
+		w.again()
+		other = w.d.Source("other")
+		w.s.Bind(2, "emps")
+		other.Bind(3, "cities")
+		w.s.Resume(w.committed())
+		other.Resume(at(20))
+		w.s.CaughtUp()
+		other.CaughtUp()
+		for r, held := range map[tier.Ref]bool{depts: true, emps: tt.held, cities: true} {
+			if _, ok := w.d.Get(r); ok != held {
+				t.Errorf("%s: %d/%s is there: %v, want %v", name, r.Resource, r.Key, ok, held)
+			}
+		}
+	}
+}
+
 func TestDisk_HistoriesFlushWithoutTouchingDocuments(t *testing.T) {
 	tests := map[string]func(w *warm){
 		"Begin":   func(w *warm) { w.s.Begin(at(30)) },
