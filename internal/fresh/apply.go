@@ -27,7 +27,7 @@ type Pending struct {
 	Ref           any   // the caller's: what proves that the transaction is visible
 	Since         int64 // when it was applied, by the caller's clock
 	invalidations []Invalidation
-	begins        bool // it stands for what was logged before an epoch began: see Reset
+	begins        bool // it stands for what was logged before: see Reset, Include
 	pends         bool // guarded by Domain.mu: it is in Domain.pending
 }
 
@@ -36,7 +36,20 @@ type Pending struct {
 // touched keys stay dirty, not to be stored, until Settle is called for what
 // Unsettled returns; nil: every read that begins from now on sees the change.
 func (d *Domain) Apply(pos Position, invalidations []Invalidation, ref any, now int64) *Pending {
-	p := &Pending{Pos: pos, Ref: ref, Since: now, invalidations: invalidations}
+	return d.apply(&Pending{Pos: pos, Ref: ref, Since: now, invalidations: invalidations})
+}
+
+// Include says that the feed tells from now on of what these touch, and did not before. Nothing
+// of it that was kept, or is being loaded, is good any more. As with Reset, ref is what proves
+// that all is visible that the feed has not told; nil: every read that begins from now on sees
+// it.
+func (d *Domain) Include(invalidations []Invalidation, ref any, now int64) {
+	d.apply(&Pending{Ref: ref, Since: now, invalidations: invalidations, begins: true})
+}
+
+// apply is Apply of p.
+func (d *Domain) apply(p *Pending) *Pending {
+	pos, invalidations, ref := p.Pos, p.invalidations, p.Ref
 	for i := range invalidations {
 		invalidations[i].apply(pos, ref != nil)
 	}

@@ -44,6 +44,8 @@ func TestDomain_SettledToIsTheLeast(t *testing.T) {
 			d.Apply(Position(rng.IntN(50)), []Invalidation{{Space: s, Keys: []row.Key{"k"}}}, s, 0)
 		case n == 4 && rng.IntN(20) == 0:
 			d.Reset("a", Position(rng.IntN(50)), s, 0)
+		case n == 5 && rng.IntN(20) == 0:
+			d.Include([]Invalidation{{Space: s, Whole: true}}, s, 0)
 		default:
 			list := d.Unsettled()
 			rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -66,6 +68,35 @@ func TestDomain_SettledToIsTheLeast(t *testing.T) {
 	for i := range s.shards.Load() {
 		if n := len(s.shards.Load()[i].dirty); n != 0 || s.wholes.Load() != 0 {
 			t.Fatalf("%d keys are dirty, and %d times all", n, s.wholes.Load())
+		}
+	}
+}
+
+// TestDomain_Include: what the feed begins to tell of is not stored by who has read it before, nor
+// until the rest is proven to be visible; no load claims a position until then, and the epoch and
+// what is applied stay what they are.
+func TestDomain_Include(t *testing.T) {
+	for _, ref := range []any{nil, "before"} {
+		d, s := newAttached(nil)
+		d.Advance(20)
+		before := *d.Applied()
+		early, _ := s.Begin("k", row.FormatJSON, Any)
+		kept := early.Stamp
+		d.Include([]Invalidation{{Space: s, Whole: true}}, ref, 0)
+		if *d.Applied() != before {
+			t.Errorf("applied is %+v after %+v", *d.Applied(), before)
+		}
+		if s.Finish(early, nil, nil, func() { t.Error("what was read before is stored") }); s.Valid(kept) {
+			t.Error("what was kept before is good")
+		}
+		l, _ := s.Begin("k", row.FormatJSON, Any)
+		if settled := ref == nil; l.storable != settled || l.AsOf.Pos != 0 != settled {
+			t.Errorf("with %v a load is storable: %v, and claims %d", ref, l.storable, l.AsOf.Pos)
+		}
+		s.Finish(l, nil, nil, nil)
+		d.Settle(d.Unsettled()...)
+		if l, _ := s.Begin("k", row.FormatJSON, Any); !l.storable || l.AsOf.Pos != 20 {
+			t.Errorf("when it is settled a load is storable: %v, and claims %d", l.storable, l.AsOf.Pos)
 		}
 	}
 }

@@ -51,6 +51,8 @@ var applyMutants = []mutant{
 `}}},
 	{"apply: a settled change is not marked as such", []edit{{"apply.go",
 		`invalidations[i].apply(pos, ref != nil)`, `invalidations[i].apply(pos, true)`}}},
+	{"include: a load claims what it may miss", []edit{{"apply.go",
+		`invalidations: invalidations, begins: true})`, `invalidations: invalidations})`}}},
 	{"apply: a settled change leaves loads in flight", []edit{{"apply.go",
 		`			sh.invalidate(k, pos)
 			s.drop(k)
