@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -38,27 +37,12 @@ func (u *sourceState) within(limit time.Duration) time.Duration {
 	return limit + time.Duration(len(*u.served.Load()))*limitEach
 }
 
-// errOutgrown ends the Run of a feed that does not deliver what new plans need.
+// errOutgrown ends the Run of a feed that does not tell what the revisions need, and cannot be
+// made to.
 var errOutgrown = errors.New("resources need columns that the feed does not tell")
 
 // errBetter ends the Run of a feed in whose place a better one can be.
 var errBetter = errors.New("a better feed is possible")
-
-// outgrown reports whether now has a table or a column that opened has not.
-func outgrown(opened, now []source.Watched) bool {
-	for _, w := range now {
-		i := slices.IndexFunc(opened, func(o source.Watched) bool { return o.Table == w.Table })
-		if i < 0 {
-			return true
-		}
-		for _, c := range w.Columns {
-			if !slices.Contains(opened[i].Columns, c) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // rank orders feeds by what they are worth.
 func rank(feed source.Feed) int {
@@ -76,14 +60,6 @@ const bestRank = 2
 // feed returns the feed that is followed now; nil: there is none at present.
 func (f *follower) feed() source.Feed { return f.u.feed.Load().feed }
 
-// replan has the feed opened anew when the revisions need what was not asked of one yet.
-// u.apply is held.
-func (f *follower) replan() {
-	if f.end != nil && outgrown(f.asked, f.u.wanted(f.u.excluded)) {
-		f.end(errOutgrown)
-	}
-}
-
 // runFeed runs the feed until it ends, until it does not tell what the revisions need, or
 // until a better one is possible.
 func (f *follower) runFeed() error {
@@ -96,6 +72,9 @@ func (f *follower) runFeed() error {
 			f.u.guarded("look for a better feed", func() { f.lookForBetter(ctx, cancel) })
 		})
 	}
+	looking.Go(func() {
+		f.u.guarded("follow other tables", func() { f.followMore(ctx, cancel) })
+	})
 	f.u.locked(func() {
 		f.end = cancel
 		f.replan()
@@ -198,9 +177,9 @@ func (f *follower) change(o *opened) {
 		f.keep(feed)
 	}
 	f.u.feed.Store(&chosen{feed, reason})
-	f.opened, f.excluded, f.lost, f.again = o.want, o.excluded, 0, false
+	f.lost = 0
 	f.u.locked(func() {
-		f.asked = o.want
+		f.opened, f.asked, f.excluded, f.again = o.want, o.want, o.excluded, false
 		both := maps.Clone(o.excluded)
 		maps.Copy(both, f.u.excluded) // until the feed has attached
 		f.u.exclude(both)

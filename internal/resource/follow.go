@@ -43,19 +43,21 @@ type follower struct {
 
 	changed atomic.Bool // another feed was chosen, and has not attached yet
 
-	// lost is since when no attempt has attached, 0: the last did; opened is what the
-	// feed was opened for, without left; backoff is how long a feed that works is left
-	// before it is looked for a better one. Only run and what it calls use them.
+	// lost is since when no attempt has attached, 0: the last did; backoff is how long a feed
+	// that works is left before it is looked for a better one. Only run and what it calls use
+	// them.
 	lost     int64
-	opened   []source.Watched
-	excluded map[string]string // the tables that the feed leaves out, and why
-	again    bool              // the feed is to be opened again, whatever it was opened for
 	backoff  time.Duration
+	excluded map[string]string // the tables that the feed leaves out, and why
 
-	// asked is what a feed was last asked for, and end ends its Run. They are guarded by
-	// sourceState.apply.
-	asked []source.Watched
-	end   context.CancelCauseFunc
+	// opened is what the feed follows, asked what one was last asked for, and end ends its Run.
+	// again says that it is to be opened again, whatever it follows. They are guarded by
+	// sourceState.apply where the feed may run.
+	opened, asked []source.Watched
+	again         bool
+	end           context.CancelCauseFunc
+
+	wants chan struct{} // it is to be looked which tables the feed is to follow
 }
 
 // applied is the proof that travels with a pending transaction, and what it
@@ -68,7 +70,8 @@ type applied struct {
 // follow runs the feed until the source state is closed.
 func (u *sourceState) follow(o *opened) {
 	f := &follower{u: u, opened: o.want, asked: o.want, excluded: o.excluded,
-		kick: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
+		kick: make(chan struct{}, 1), begun: make(chan struct{}, 1),
+		wants: make(chan struct{}, 1)}
 	u.follower = f
 	f.keep(o.feed)
 	u.locked(func() { u.exclude(o.excluded) })
@@ -110,7 +113,8 @@ func (f *follower) run() {
 		if err == nil {
 			err = errors.New("the feed ended")
 		}
-		f.again = f.again || errors.Is(err, errBetter) || source.UnfollowedOf(err) != nil
+		f.again = f.again || errors.Is(err, errBetter) || errors.Is(err, errOutgrown) ||
+			source.UnfollowedOf(err) != nil
 		text := err.Error()
 		f.loss.Store(&text)
 		if errors.Is(err, source.ErrUnseen) { // nothing kept is worth anything any more
@@ -375,6 +379,7 @@ func (f *follower) follows(how string, pos source.Position, more ...any) {
 	f.changed.Store(false)
 	f.u.down.Store(0)
 	f.fenceSoon()
+	f.followSoon() // a reload may have been beside
 	feed := f.feed()
 	f.u.log.Info(how, append([]any{"feed", feed.Mode(), "position", source.Spell(feed, pos)},
 		more...)...)

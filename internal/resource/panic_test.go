@@ -12,6 +12,7 @@ import (
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/workers"
 )
 
@@ -45,6 +46,8 @@ type badSource struct {
 	bad     atomic.Pointer[string]
 	touched atomic.Pointer[func()] // is called by a write, before its commit; nil: nothing is
 
+	cut atomic.Pointer[context.CancelFunc] // ends the feed's Run
+
 	compiled atomic.Pointer[func()] // is called when a plan has been made; nil: nothing is
 }
 
@@ -75,7 +78,49 @@ func (s *badSource) OpenFeed(
 	ctx context.Context, mode source.FeedMode, tables []source.Watched,
 ) (source.Feed, string, error) {
 	s.is("open")
-	return s.Source.OpenFeed(ctx, mode, tables)
+	feed, why, err := s.Source.OpenFeed(ctx, mode, tables)
+	if f, ok := feed.(*sqlite.Feed); ok {
+		feed = badFeed{f, s}
+	}
+	return feed, why, err
+}
+
+// A badFeed cannot follow other tables while no feed can be opened, and after "reopen".
+type badFeed struct {
+	*sqlite.Feed
+	s *badSource
+}
+
+func (f badFeed) Follow(ctx context.Context, tables []source.Watched) (uint64, error) {
+	f.s.is("follow")
+	switch bad := f.s.bad.Load(); {
+	case bad == nil:
+	case *bad == "open", *bad == "reopen":
+		return 0, source.ErrReopen
+	case *bad == "cut": // when it is done, and nobody knows yet
+		if _, err := f.Feed.Follow(ctx, tables); err != nil {
+			return 0, err
+		}
+		f.s.lose("")
+	}
+	return f.Feed.Follow(ctx, tables)
+}
+
+// Run ends when the feed is lost, and at once after "away".
+func (f badFeed) Run(ctx context.Context, h source.Handler) error {
+	if bad := f.s.bad.Load(); bad != nil && *bad == "away" {
+		return errors.New("the database is away")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.s.cut.Store(&cancel)
+	return f.Feed.Run(ctx, h)
+}
+
+// lose ends the feed that runs; what follows is as bad says.
+func (s *badSource) lose(bad string) {
+	s.bad.Store(&bad)
+	(*s.cut.Load())()
 }
 
 func (p *badPlan) Load(ctx context.Context, keys []row.Key) ([]source.Loaded, error) {

@@ -52,16 +52,19 @@ func (u *sourceState) schemaChanged(tables []string) {
 	if len(tables) == 0 {
 		return
 	}
-	u.locked(func() {
-		u.told++
-		for _, f := range u.revisions {
-			if f.plan != nil && reads(f.plan, tables) {
-				f.schema.changes++
-				u.hold(f)
-				f.verifyAgain()
-			}
+	u.locked(func() { u.doubt(tables) })
+}
+
+// doubt is schemaChanged with u.apply held.
+func (u *sourceState) doubt(tables []string) {
+	u.told++
+	for _, f := range u.revisions {
+		if f.plan != nil && reads(f.plan, tables) {
+			f.schema.changes++
+			u.hold(f)
+			f.verifyAgain()
 		}
-	})
+	}
 	u.compileSoon()
 }
 

@@ -129,7 +129,7 @@ func (u *sourceState) mark(f *revision) {
 }
 
 // toBeFollowed is why the feed leaves out what a reload has added: see sourceState.unwatched.
-var toBeFollowed = "it is being opened again, for tables that it does not follow yet"
+var toBeFollowed = "it does not follow all of the tables yet"
 
 // unwatched reports whether a plan reads a table that the feed which has attached does not
 // follow. Before one has, nothing is kept. u.apply is held, or nobody else knows u yet.

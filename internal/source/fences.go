@@ -10,6 +10,9 @@ import (
 // ErrDetached is the error of a fence while no connection follows the database.
 var ErrDetached = errors.New("the feed is not connected")
 
+// ErrReopen is the error of Feed.Follow where the feed has to be opened again for that.
+var ErrReopen = errors.New("the feed has to be opened again for other tables")
+
 // A Progress is how far a feed has handed its changes on. Its methods may be
 // called by many goroutines.
 type Progress struct {

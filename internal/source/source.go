@@ -319,7 +319,7 @@ type Written struct {
 type Position uint64
 
 // A Feed tells which rows have changed. It is followed by one goroutine (Run);
-// Fence and Settled may be called from others meanwhile.
+// Fence, Settled and Follow may be called from others meanwhile, Follow by one at a time.
 type Feed interface {
 	// Mode returns the feed's name.
 	Mode() FeedMode
@@ -337,6 +337,14 @@ type Feed interface {
 	// Settled reports for each transaction whether every read that begins from
 	// now on, on every connection that loads use, sees it.
 	Settled(ctx context.Context, txs []*Tx) ([]bool, error)
+
+	// Follow has the feed that Run follows the database by tell of changes of these tables in
+	// place of those that it told of. It goes on without a gap for those that are among both.
+	// before is as that of Handler.Attached, for the tables that it did not tell of: changes
+	// of these may have been passed over until Follow has returned. It returns ErrReopen, or an
+	// UnfollowedError, where only another feed can follow these tables. After an error it may
+	// tell of either set, table by table, until Follow succeeds.
+	Follow(ctx context.Context, tables []Watched) (before uint64, err error)
 
 	// Stats returns a snapshot of the feed's counters.
 	Stats() FeedStats
@@ -479,20 +487,4 @@ type PoolStats struct {
 	Waiting          int    // callers that wait for a connection now
 	Acquired         uint64 // since the start
 	Timeouts         uint64 // callers that waited too long
-}
-
-// A Replicated is a Source that may read from a replica of the database that it writes to,
-// and follow that.
-type Replicated interface {
-	// Replica reports whether it does.
-	Replica() bool
-
-	// Current has reads that begin when it has returned see all that was visible in the
-	// database when it was called.
-	Current(ctx context.Context) error
-
-	// Elsewhere counts the reads that were, or are about to be, made on another server than
-	// the feed follows. What was read while it moved must not be kept: the feed may have
-	// told of changes that were not visible there.
-	Elsewhere() uint64
 }

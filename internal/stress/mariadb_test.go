@@ -55,8 +55,10 @@ func TestStressMariaDB_NoStaleRead(t *testing.T) {
 	ws.haunt(ctx, &wg)
 	ws.bulk(ctx, &wg, time.Second)
 	ws.own(ctx, &wg, s, 5*time.Millisecond)
+	comes := rs.comesAndGoes(ctx, &wg, "side")
 	rs.run(ctx, &wg, 8)
-	work(t, length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through, &ws.held)
+	work(t, length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through, &ws.held,
+		&comes.added)
 	cancel()
 	wg.Wait()
 
@@ -68,11 +70,13 @@ func TestStressMariaDB_NoStaleRead(t *testing.T) {
 		"by porcupine), "+
 		"hit ratio %.2f, %d flagged stale; %d commits, %d through hotrow and read back, "+
 		"%d held invisible, %d rotations; unexplained %d; largest lag stated %v, "+
-		"largest real age of a hit %v; sweep: %d hits of %d, %d stale", reads,
+		"largest real age of a hit %v; sweep: %d hits of %d, %d stale; side was added %d times, "+
+		"epoch %d", reads,
 		rs.wire.Load(), rs.tokens.Load(), rs.direct.Load(), linear, float64(hits)/float64(reads),
 		rs.stale.Load(), ws.commits.Load(), ws.through.Load(), ws.held.Load(),
 		ws.rotations.Load(), len(rs.violations), time.Duration(rs.lag.Load()),
-		time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old)
+		time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old,
+		comes.added.Load(), s.stats().Epoch)
 	if reads == 0 || rs.wire.Load() == 0 || hits == 0 || ws.commits.Load() == 0 || ws.through.Load() == 0 ||
 		linear == 0 || ws.held.Load() == 0 {
 		t.Error("a part of the test has done nothing")

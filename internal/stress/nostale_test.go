@@ -72,9 +72,11 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			}
 			ws.bulk(ctx, &wg, time.Second)
 			ws.own(ctx, &wg, s, 5*time.Millisecond)
+			comes := rs.comesAndGoes(ctx, &wg, "side")
 			rs.run(ctx, &wg, 8)
 			// From here on: on a busy machine to connect may take as long as the rest.
-			parts := []*atomic.Int64{&rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through}
+			parts := []*atomic.Int64{&rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through,
+				&comes.added}
 			if haunted {
 				parts = append(parts, &ws.held)
 			}
@@ -95,12 +97,13 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 				"by porcupine), "+
 				"hit ratio %.2f, %d flagged stale; %d commits, %d through hotrow and read back, "+
 				"%d held invisible, %d rolled back; unexplained %d; largest lag stated %v, "+
-				"largest real age of a hit %v; sweep: %d hits of %d, %d stale; %d answers from disk", reads,
+				"largest real age of a hit %v; sweep: %d hits of %d, %d stale; %d answers from disk; "+
+				"side was added %d times, epoch %d", reads,
 				rs.wire.Load(), rs.tokens.Load(), rs.direct.Load(), linear, float64(hits)/float64(reads),
 				rs.stale.Load(), ws.commits.Load(), ws.through.Load(), ws.held.Load(),
 				ws.rollbacks.Load(), len(rs.violations), time.Duration(rs.lag.Load()),
 				time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old,
-				s.recalled())
+				s.recalled(), comes.added.Load(), s.stats().Epoch)
 			if reads == 0 || rs.wire.Load() == 0 || hits == 0 || ws.commits.Load() == 0 ||
 				ws.through.Load() == 0 || linear == 0 || haunted && ws.held.Load() == 0 ||
 				feed.disk != (s.recalled() > 0) {

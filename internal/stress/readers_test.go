@@ -39,6 +39,8 @@ type readers struct {
 	// it says.
 	replica bool
 
+	comes *comings // of a resource that comes and goes; nil: none does
+
 	reads, hits, stale, refused, tokens, direct atomic.Int64
 	wire, listed, filtered, wireListed          atomic.Int64 // of the reads, of the hits
 	lag, late                                   atomic.Int64 // the largest, in nanoseconds
@@ -109,6 +111,7 @@ func (rs *readers) once(c road) error {
 			rs.tokens.Add(1)
 		}
 	}
+	defer rs.comes.reads(p)()
 	begin := rs.world.history.Now()
 	a, err := c.get(p.path(), headers...)
 	end := rs.world.history.Now()

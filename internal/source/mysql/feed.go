@@ -25,20 +25,11 @@ func (s *Source) OpenFeed(
 	if len(tables) == 0 {
 		return nil, "no feed: there is no table to follow", nil
 	}
-	findings, err := s.Doctor(ctx, source.FeedBinlog, tables)
-	if err != nil {
+	why, unfollowed, err := s.unobserved(ctx, tables)
+	switch {
+	case err != nil:
 		return nil, "", fmt.Errorf("open feed: %w", err)
-	}
-	var bad []string
-	var failed []source.Finding
-	for _, f := range findings {
-		if f.Level == source.LevelError {
-			bad, failed = append(bad, f.Text), append(failed, f)
-		}
-	}
-	unfollowed := source.NewUnfollowedError(failed, func(f source.Finding) string { return f.Text })
-	switch why := strings.Join(bad, "; "); {
-	case len(bad) == 0:
+	case why == "":
 	case unfollowed.Leaves(tables):
 		return nil, "", fmt.Errorf("feed binlog: %w; see hotrow doctor", unfollowed)
 	case mode == source.FeedBinlog:
@@ -49,12 +40,41 @@ func (s *Source) OpenFeed(
 	return binlog.New(s.followed(), tables), "the binary log in the ROW format", nil
 }
 
+// unobserved says why a feed of tables would not be told of everything; "": it would. The error
+// that it returns names the tables that this is about, nil: all.
+func (s *Source) unobserved(
+	ctx context.Context, tables []source.Watched,
+) (why string, unfollowed *source.UnfollowedError, err error) {
+	findings, err := s.Doctor(ctx, source.FeedBinlog, tables)
+	var bad []string
+	var failed []source.Finding
+	for _, f := range findings {
+		if f.Level == source.LevelError {
+			bad, failed = append(bad, f.Text), append(failed, f)
+		}
+	}
+	unfollowed = source.NewUnfollowedError(failed, func(f source.Finding) string { return f.Text })
+	return strings.Join(bad, "; "), unfollowed, err
+}
+
+// mayFollow returns an error if a feed of tables would not be told of everything.
+func (s *Source) mayFollow(ctx context.Context, tables []source.Watched) error {
+	switch why, unfollowed, err := s.unobserved(ctx, tables); {
+	case err != nil, why == "":
+		return err
+	case unfollowed != nil:
+		return unfollowed
+	default:
+		return fmt.Errorf("%w: %s", source.ErrReopen, why)
+	}
+}
+
 // followed says how the feed uses s.
 func (s *Source) followed() binlog.Source {
 	return binlog.Source{
 		Driver: feedDriver{s}, Net: s.cfg.Net, Addr: s.cfg.Addr, User: s.cfg.User,
 		Password: s.cfg.Passwd, TLS: s.cfg.TLS, Home: s.cfg.DBName,
-		ServerID: s.opts.ServerID, Log: s.log, Views: s.views.now,
+		ServerID: s.opts.ServerID, Log: s.log, Views: s.views.now, Check: s.mayFollow,
 	}
 }
 

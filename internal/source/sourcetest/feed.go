@@ -61,6 +61,7 @@ func (s *suite) feed(fc FeedCase) {
 		{"Rollback", (*follower).rollback},
 		{"Write", (*follower).planWrite},
 		{"Schema", (*follower).schemaChange},
+		{"Follow", func(f *follower) { f.others(fc) }},
 	} {
 		s.t.Run(test.name, func(t *testing.T) {
 			test.run(&follower{suite: s.on(t), feed: feed, r: r})
@@ -313,5 +314,54 @@ func (f *follower) schemaChange() {
 	if txs := f.r.take(); !whole(txs, f.id("dept")) &&
 		!named(txs, f.id("dept"), []string{"deptno"}, "95") {
 		f.t.Errorf("the row after the new column is not told: %s", text(txs))
+	}
+}
+
+// others checks that the feed follows other tables as it runs: it tells of what it follows from
+// then on, and goes on with the rest. What it leaves open settles.
+func (f *follower) others(fc FeedCase) {
+	few := f.watched()
+	note := f.id("note")
+	more := append(f.watched(), source.Watched{Table: note, Columns: []string{"id", "body"}})
+	if fc.Doctor {
+		f.applyDoctor(fc.Mode, more)
+	}
+	own := func(statement string) {
+		if err := f.src.Exec(f.ctx, statement); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	foreign := func(statement string) { f.env.Exec(f.t, statement) }
+	attached := f.r.beginnings()
+	for i, tables := range [][]source.Watched{more, few, more, append(more[3:], more[0])} {
+		f.fence()
+		before, err := f.feed.Follow(f.ctx, tables)
+		if err != nil {
+			f.t.Fatalf("Follow of %d tables: %v", len(tables), err)
+		}
+		f.eventually("what was passed over is settled", func() bool {
+			passed := []*source.Tx{{ID: before, Tables: []string{note}}}
+			settled, err := f.feed.Settled(f.ctx, passed)
+			return err == nil && settled[0]
+		})
+		f.r.take()
+		for j, exec := range []func(string){own, foreign} {
+			n := row.Key(itoa(50_000 + 10*i + j))
+			body := row.Key("others " + n)
+			exec("INSERT INTO note (body) VALUES ('" + string(body) + "')")
+			exec("INSERT INTO dept (deptno, dname) VALUES (" + string(n) + ", 'X')")
+			txs := f.delivered()
+			coarse := j == 1 && fc.Coarse && whole(txs, note)
+			told := coarse || named(txs, note, []string{"body"}, body)
+			if follows := len(tables) != len(few); told != follows && !coarse {
+				f.t.Errorf("Follow %d, way %d: note is told: %v; %s", i, j, told, text(txs))
+			}
+			if !coarse {
+				f.saw(txs, "dept", []string{"deptno"}, n)
+			}
+		}
+	}
+	if n := f.r.beginnings(); n != attached {
+		f.t.Errorf("the feed has begun anew %d times", n-attached)
 	}
 }

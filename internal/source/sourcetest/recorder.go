@@ -71,6 +71,13 @@ func (r *recorder) isAttached() bool {
 	return r.attached > 0
 }
 
+// beginnings returns how often the feed has begun.
+func (r *recorder) beginnings() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.attached
+}
+
 // wentBack reports whether positions were out of order.
 func (r *recorder) wentBack() bool {
 	r.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -25,10 +26,8 @@ const (
 // A Feed follows one file: transactions of ours by the writing connection's
 // hooks, those of other programs by PRAGMA data_version.
 type Feed struct {
-	s      *Source
-	tables []source.Watched
-	names  map[string]bool // of tables
-	log    changeLog
+	s   *Source
+	log changeLog // of who has the writer's turn
 
 	version int64 // PRAGMA data_version at the last look; of who has the writer's turn
 	schema  int64 // PRAGMA schema_version then
@@ -36,6 +35,8 @@ type Feed struct {
 
 	// mu guards what follows. It is the innermost lock.
 	mu      sync.Mutex
+	tables  []source.Watched // written with the writer's turn
+	names   map[string]bool  // of tables; replaced as a whole
 	running bool
 	rests   bool         // it looks when it is asked to
 	ticker  *time.Ticker // of Run; stopped while the feed rests and nobody waits
@@ -80,17 +81,8 @@ func (s *Source) OpenFeed(
 	default:
 		return nil, "", fmt.Errorf("feed mode %q: SQLite has none but %q", mode, source.FeedSQLite)
 	}
-	f := &Feed{s: s, tables: tables, names: make(map[string]bool, len(tables)),
-		wake: make(chan struct{}, 1)}
-	s.watchMore(func(next *watchList) {
-		for _, w := range tables {
-			f.names[w.Table] = true
-			next.addColumns(w.Table, w.Columns)
-			if w.Values != nil { // they are carried where they have a text
-				next.values[w.Table] = w.Values
-			}
-		}
-	})
+	f := &Feed{s: s, wake: make(chan struct{}, 1)}
+	f.watch(tables)
 	why := "sqlite: hotrow's own writes row by row; a write by another program drops everything"
 	err := s.readPool().use(ctx, func(c *conn) error {
 		known, err := s.cachedTables(ctx, c)
@@ -333,7 +325,7 @@ func (f *Feed) deliver(h source.Handler) source.Position {
 	f.mu.Unlock()
 	for _, ev := range queue {
 		if ev.schema {
-			h.SchemaChanged(f.tableNames())
+			h.SchemaChanged(slices.Sorted(maps.Keys(f.following())))
 		}
 		if tx := f.relevant(ev.tx); tx != nil {
 			h.Apply(tx)
@@ -356,14 +348,15 @@ func (f *Feed) relevant(tx *source.Tx) *source.Tx {
 	if tx.All {
 		return tx
 	}
+	names := f.following()
 	out := &source.Tx{Pos: tx.Pos, Time: tx.Time, Mark: tx.Mark}
 	for _, c := range tx.Changes {
-		if f.watches(c.Table) {
+		if names[c.Table] {
 			out.Changes = append(out.Changes, c)
 		}
 	}
 	for _, t := range tx.Tables {
-		if f.watches(t) {
+		if names[t] {
 			out.Tables = append(out.Tables, t)
 		}
 	}
@@ -373,16 +366,11 @@ func (f *Feed) relevant(tx *source.Tx) *source.Tx {
 	return out
 }
 
-// watches reports whether the feed follows a table.
-func (f *Feed) watches(table string) bool { return f.names[table] }
-
-// tableNames returns the names of the watched tables.
-func (f *Feed) tableNames() []string {
-	out := make([]string, len(f.tables))
-	for i, w := range f.tables {
-		out[i] = w.Table
-	}
-	return out
+// following returns the names of the tables that the feed follows.
+func (f *Feed) following() map[string]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.names
 }
 
 // count adds tx to the feed's counters.

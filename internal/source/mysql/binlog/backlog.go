@@ -163,7 +163,7 @@ func (f *Feed) scanFrom(
 	if err != nil {
 		return nil, err
 	}
-	r, err := newReader(f.tables, f.src.Home, place{file: file, offset: 4})
+	r, err := newReader(*a.defs.of, f.src.Home, place{file: file, offset: 4})
 	if err != nil {
 		return nil, err
 	}

@@ -93,9 +93,15 @@ type commit struct {
 
 func newReader(tables []source.Watched, database string, at place) (*reader, error) {
 	pos, err := at.position()
-	r := &reader{watched: make(map[catalog.Name]string), index: make(nameIndex),
-		at: at, done: at, pos: pos,
-		prepared: make(map[string]*group), whole: make(map[catalog.Name]bool)}
+	r := &reader{at: at, done: at, pos: pos, prepared: make(map[string]*group),
+		whole: make(map[catalog.Name]bool)}
+	r.watch(tables, database)
+	return r, err
+}
+
+// watch makes tables those that are watched.
+func (r *reader) watch(tables []source.Watched, database string) {
+	r.watched, r.index, r.ids = make(map[catalog.Name]string), make(nameIndex), nil
 	for _, w := range tables {
 		r.ids = append(r.ids, w.Table)
 		for _, name := range catalog.Names(w.Table, database) {
@@ -105,7 +111,6 @@ func newReader(tables []source.Watched, database string, at place) (*reader, err
 			r.watched[name] = w.Table
 		}
 	}
-	return r, err
 }
 
 // event takes the next event.

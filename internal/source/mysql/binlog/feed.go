@@ -34,7 +34,7 @@ const (
 // does. The server keeps nothing for it.
 type Feed struct {
 	src     Source
-	tables  []source.Watched
+	tables  atomic.Pointer[[]source.Watched] // that it follows
 	fences  *source.Fences
 	settler settler
 	counts  counters
@@ -53,7 +53,7 @@ type Feed struct {
 	// They change with a restart of the server only. They are set before there is a session.
 	filters string
 
-	// known are digests of the definitions that the handler was told of; only Run uses it.
+	// known are digests of the definitions that the handler was told of. Only Run uses it.
 	known map[string]string
 }
 
@@ -65,8 +65,9 @@ type counters struct {
 // New returns the feed that follows tables of a server.
 func New(src Source, tables []source.Watched) *Feed {
 	f := &Feed{
-		src: src, tables: tables, fences: source.NewFences(), known: make(map[string]string),
+		src: src, fences: source.NewFences(), known: make(map[string]string),
 	}
+	f.tables.Store(&tables)
 	f.settler.readLate = f.readLate
 	f.settler.reset()
 	return f
@@ -137,6 +138,7 @@ type attached struct {
 	xa     bool           // transactions were ended by XA COMMIT
 	gtids  []string       // MariaDB: transactions before the start
 	defs   *definitions
+	bar    *barrier // what was logged before; nil: all of it is visible, or sent
 
 	started int64       // when the server was, in seconds
 	resumed *resumption // nil: it begins
@@ -191,7 +193,7 @@ func (f *Feed) attach(ctx context.Context) (*attached, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.Query(ctx, "SHOW GLOBAL STATUS LIKE 'Com\\_xa\\_commit'", nil, func(v []any) error {
+	err = c.Query(ctx, sqlXACommits, nil, func(v []any) error {
 		a.xa = catalog.AsInt(v[1]) > 0
 		return nil
 	})
@@ -199,7 +201,7 @@ func (f *Feed) attach(ctx context.Context) (*attached, error) {
 		a.started, err = startedAt(ctx, c)
 	}
 	if err == nil {
-		a.defs, err = f.definitions(ctx, 0)
+		a.defs, err = f.definitions(ctx, f.tables.Load(), 0)
 	}
 	return a, err
 }
@@ -226,7 +228,7 @@ func (f *Feed) Run(ctx context.Context, h source.Handler) error {
 
 func (f *Feed) run(ctx context.Context, h source.Handler) error {
 	begin, cancel := context.WithTimeout(ctx,
-		connectLimit+time.Duration(len(f.tables))*definitionLimit)
+		connectLimit+time.Duration(len(*f.tables.Load()))*definitionLimit)
 	defer cancel()
 	a, err := f.attach(begin)
 	if err != nil {
@@ -339,7 +341,7 @@ func (f *Feed) resume(ctx context.Context, a *attached, s *following) (*stream, 
 	limit, cancel := context.WithTimeout(ctx, resumeLimit)
 	defer cancel()
 	for {
-		st, err := f.openStream(limit, a.server, s.resume(), nil, s)
+		st, err := f.openStream(limit, a.server, s.again(), nil, s)
 		if err == nil {
 			return st, nil
 		}

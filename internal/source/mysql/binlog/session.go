@@ -17,7 +17,12 @@ import (
 // A following is a Feed from Attached on, over one stream or several that
 // continue each other.
 type following struct {
+	// turn is held while an event is taken, and while the tables change between two
+	// transactions.
+	turn sync.Mutex
+
 	*reader
+	tables   *[]source.Watched // of the feed, that it follows; replaced with turn held
 	feed     *Feed
 	handler  source.Handler
 	mysql    bool // and not MariaDB
@@ -39,7 +44,6 @@ type following struct {
 	found atomic.Pointer[definitions]
 	read  chan struct{} // asks for definitions to be read
 	seen  atomic.Uint64 // changes of definitions so far
-	bar   *barrier
 
 	gtids  gtids
 	apply  Applying        // what the server applied of others at the beginning: nothing
@@ -54,12 +58,12 @@ type following struct {
 }
 
 func (f *Feed) newFollowing(a *attached, h source.Handler) (*following, error) {
-	r, err := newReader(f.tables, f.src.Home, a.start)
+	r, err := newReader(*a.defs.of, f.src.Home, a.start)
 	if err != nil {
 		return nil, err
 	}
 	s := &following{
-		reader: r, feed: f, handler: h, mysql: !a.server.mariadb,
+		reader: r, tables: a.defs.of, feed: f, handler: h, mysql: !a.server.mariadb,
 		progress: source.NewProgress(a.pos),
 		ready:    make(chan struct{}), read: make(chan struct{}, 1),
 		points: &resumePoints{started: a.started}, server: a.server.identity,
@@ -100,8 +104,8 @@ func (s *following) barrier(a *attached) uint64 {
 	if s.mysql {
 		return 0
 	}
-	s.bar = &barrier{start: a.pos, xa: a.xa}
-	return s.feed.settler.add(&visibilityCheck{barrier: s.bar})
+	a.bar = &barrier{start: a.pos, xa: a.xa}
+	return s.feed.settler.add(&visibilityCheck{barrier: a.bar})
 }
 
 // HandleEvent takes the next event of the stream.
@@ -109,6 +113,8 @@ func (s *following) HandleEvent(e *replication.BinlogEvent) error {
 	if s.early == nil {
 		<-s.ready
 	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.feed.counts.bytes.Add(uint64(e.Header.EventSize))
 	s.adopt()
 	err := s.event(e)
@@ -148,7 +154,7 @@ func (s *following) adopt() {
 	if found == nil {
 		return
 	}
-	if found.ddls != s.ddls {
+	if found.ddls != s.ddls || found.of != s.tables {
 		s.ask()
 		return
 	}
@@ -209,7 +215,7 @@ func (s *following) commit(c *commit) error {
 func (s *following) begin(ctx context.Context, a *attached) (wait func()) {
 	s.ctx = ctx
 	s.helpers.Go(func() { s.keepDefinitions(ctx) })
-	if s.bar != nil {
+	if a.bar != nil {
 		s.helpers.Go(func() { s.watchBarrier(ctx, a) })
 	}
 	return func() {
@@ -227,7 +233,7 @@ func (s *following) keepDefinitions(ctx context.Context) {
 			return
 		case <-s.read:
 		}
-		d, err := s.feed.definitions(ctx, s.seen.Load())
+		d, err := s.feed.definitions(ctx, s.feed.tables.Load(), s.seen.Load())
 		if err != nil {
 			if ctx.Err() == nil {
 				s.feed.src.Log.Warn("read the definitions of tables", "err", err)
@@ -243,10 +249,12 @@ func (s *following) keepDefinitions(ctx context.Context) {
 	}
 }
 
-// definitions reads the definitions, and the end of the log after them: whatever
+// definitions reads the definitions of tables, and the end of the log after them: whatever
 // changes them later comes after that, and what changed them before has been seen
 // or stands between.
-func (f *Feed) definitions(ctx context.Context, ddls uint64) (*definitions, error) {
+func (f *Feed) definitions(
+	ctx context.Context, tables *[]source.Watched, ddls uint64,
+) (*definitions, error) {
 	c, err := f.src.Control(ctx)
 	if err != nil {
 		return nil, err
@@ -256,11 +264,11 @@ func (f *Feed) definitions(ctx context.Context, ddls uint64) (*definitions, erro
 	if err != nil {
 		return nil, err
 	}
-	d, err := readDefinitions(ctx, f.src.catalog(c, v), f.tables)
+	d, err := readDefinitions(ctx, f.src.catalog(c, v), *tables)
 	if err != nil {
 		return nil, err
 	}
-	d.ddls = ddls
+	d.of, d.ddls = tables, ddls
 	d.end, err = WritePosition(ctx, c)
 	return d, err
 }
@@ -273,11 +281,11 @@ func (s *following) watchBarrier(ctx context.Context, a *attached) {
 		return
 	}
 	known := a.defs
-	if s.seen.Load() != 0 {
+	if s.seen.Load() != a.defs.ddls {
 		known = nil
 	}
-	for wait := resumeMin; !s.feed.settler.passed(s.bar); wait = min(2*wait, resumeMax) {
-		err := s.feed.scanBacklog(ctx, a, known, s.bar)
+	for wait := resumeMin; !s.feed.settler.passed(a.bar); wait = min(2*wait, resumeMax) {
+		err := s.feed.scanBacklog(ctx, a, known, a.bar)
 		if err == nil || ctx.Err() != nil {
 			return
 		}

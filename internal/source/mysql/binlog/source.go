@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 
+	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/mysql/catalog"
 )
 
@@ -17,6 +18,9 @@ type Source struct {
 	Home           string      // the database that a bare name means
 	ServerID       uint32      // of the feed among the server's replicas; 0: chosen
 	Log            *slog.Logger
+
+	// Check returns an error if a feed of these tables would not be told of everything.
+	Check func(ctx context.Context, tables []source.Watched) error
 
 	// Views returns the views that resources read, by their names without the database,
 	// and the tables that these resources depend on. The map is not changed.

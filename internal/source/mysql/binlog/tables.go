@@ -32,6 +32,8 @@ type definitions struct {
 	// known may be what a foreign key of one refers to.
 	unobservable []string
 
+	of *[]source.Watched // the tables of the feed that they were read for
+
 	// They hold from the end of the ddls-th change of definitions until the next,
 	// provided that none stands in the log before end: they were read in between.
 	ddls uint64

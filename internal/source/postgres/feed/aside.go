@@ -40,7 +40,7 @@ func (l *Watcher) LookAside(
 		}
 		now.stamps.version = version
 		if l.compare(base, now, defs); base == nil {
-			now.Tables = watchedIDs(l.Tables)
+			now.Tables = watchedIDs(now.Watched)
 		}
 		if now.names && l.Reconnect != nil {
 			l.Reconnect()

@@ -12,7 +12,6 @@ import (
 // what they ask beside what they are told.
 type Base struct {
 	Src     Config
-	Tables  []source.Watched
 	Control *Control // of the server that is followed
 	Primary *Control // the same, unless a standby is followed
 	Fences  *source.Fences
@@ -25,13 +24,14 @@ type Base struct {
 func (b *Base) Init(
 	src Config, tables []source.Watched, check func(*Facts) []source.Finding, publication string,
 ) {
-	b.Src, b.Tables = src, tables
+	b.Src = src
 	b.Primary, b.Fences = NewControl(src), source.NewFences()
 	if b.Control = b.Primary; src.Standby != nil {
 		b.Control = NewStandbyControl(src)
 	}
-	b.Watcher = Watcher{Tables: tables, Names: src.Names, Definitions: src.Definitions,
+	b.Watcher = Watcher{Names: src.Names, Definitions: src.Definitions,
 		Check: check, Publication: publication, Reconnect: src.Reconnect}
+	b.Watcher.tables.Store(&tables)
 }
 
 // Spell returns a position as pg_current_wal_lsn() would.

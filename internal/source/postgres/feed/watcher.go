@@ -20,13 +20,15 @@ import (
 // A Watcher finds changes that no feed delivers: of definitions, of the files of a
 // table (TRUNCATE of one partition, a rewrite), of the publication.
 type Watcher struct {
-	Tables      []source.Watched
 	Names       Names
 	Check       func(*Facts) []source.Finding // what the mode needs, failures only
 	Definitions *Definitions
 
 	Publication string // of the logical feed; "": triggers tell of changes
 	Reconnect   func() // has loads use new connections; nil: nobody loads
+
+	// tables are those that it looks at; replaced with turn held.
+	tables atomic.Pointer[[]source.Watched]
 
 	// turn is held by who looks, until the handler has been told of what was found.
 	turn sync.Mutex
@@ -48,10 +50,11 @@ type asideDiff struct{ since, found *Diff }
 
 // A Diff is what has changed since what was last accepted.
 type Diff struct {
-	Tables       []string        // that may not be what they were, neither definition nor rows
-	all          bool            // a resource without tables may not be what it was
-	names        bool            // a query may mean other things by its names
-	Coarse       map[string]bool // the tables that are coarse now: see Table.Coarse
+	Tables       []string         // that may not be what they were, neither definition nor rows
+	all          bool             // a resource without tables may not be what it was
+	names        bool             // a query may mean other things by its names
+	Coarse       map[string]bool  // the tables that are coarse now: see Table.Coarse
+	Watched      []source.Watched // what was looked at: who is told follows these from now on
 	fingerprints map[string]string
 	stamps       stamps
 	Reported     chan struct{} // closed when the handler has been told
@@ -86,6 +89,9 @@ func (l *Watcher) Accept(found *Diff) {
 // lookTx is the transaction of a look: one snapshot.
 var lookTx = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
+// Tables returns the tables that the watcher looks at.
+func (l *Watcher) Tables() []source.Watched { return *l.tables.Load() }
+
 // Look returns what has changed since what was last accepted; the first finds nothing.
 // Its error is a *Broken when the feed cannot be trusted any more.
 func (l *Watcher) Look(ctx context.Context, c *Control) (*Diff, error) {
@@ -97,7 +103,7 @@ func (l *Watcher) Look(ctx context.Context, c *Control) (*Diff, error) {
 			if err != nil {
 				return err
 			}
-			facts, err := ReadFacts(ctx, tx.Conn(), l.Tables, l.Names)
+			facts, err := ReadFacts(ctx, tx.Conn(), now.Watched, l.Names)
 			if err != nil {
 				return err
 			}
@@ -121,11 +127,13 @@ func (l *Watcher) Look(ctx context.Context, c *Control) (*Diff, error) {
 func (l *Watcher) read(
 	ctx context.Context, tx pgx.Tx, defs map[string]Definition,
 ) (*Diff, error) {
-	closure, err := readClosure(ctx, tx, watchedIDs(l.Tables), defs)
+	watched := l.Tables()
+	closure, err := readClosure(ctx, tx, watchedIDs(watched), defs)
 	if err != nil {
 		return nil, err
 	}
-	out := &Diff{fingerprints: make(map[string]string), Reported: make(chan struct{})}
+	out := &Diff{fingerprints: make(map[string]string), Reported: make(chan struct{}),
+		Watched: watched}
 	out.stamps.publication, out.stamps.server = l.Publication, serverVersion(tx.Conn())
 	seen := make(map[object]bool)
 	for _, objects := range closure {
@@ -139,7 +147,7 @@ func (l *Watcher) read(
 	for _, d := range defs {
 		out.stamps.views = append(out.stamps.views, d.Views...)
 	}
-	for _, id := range watchedIDs(l.Tables) {
+	for _, id := range watchedIDs(watched) {
 		if len(closure[id]) == 0 {
 			out.stamps.missing = append(out.stamps.missing, id)
 		}
@@ -148,8 +156,8 @@ func (l *Watcher) read(
 	if err != nil {
 		return nil, err
 	}
-	tables := make(map[string]bool, len(l.Tables)) // the others are definitions of resources
-	for _, w := range l.Tables {
+	tables := make(map[string]bool, len(watched)) // the others are definitions of resources
+	for _, w := range watched {
 		tables[w.Table] = true
 	}
 	for owner, objects := range closure {
@@ -184,13 +192,14 @@ func (l *Watcher) base() *Diff {
 	return told
 }
 
-// compare notes how now differs from before.
+// compare notes how now differs from before. Of a table that was not looked at then it says
+// nothing.
 func (l *Watcher) compare(before, now *Diff, defs map[string]Definition) {
 	if before == nil {
 		return
 	}
 	changed := make(map[string]bool)
-	for _, w := range l.Tables {
+	for _, w := range before.Watched {
 		changed[w.Table] = before.fingerprints[w.Table] != now.fingerprints[w.Table]
 	}
 	for name, d := range defs {
@@ -203,7 +212,7 @@ func (l *Watcher) compare(before, now *Diff, defs map[string]Definition) {
 			changed[t] = true
 		}
 	}
-	for _, w := range l.Tables {
+	for _, w := range now.Watched {
 		if changed[w.Table] {
 			now.Tables = append(now.Tables, w.Table)
 		}
@@ -283,6 +292,27 @@ func (l *Watcher) Report(ctx context.Context, c *Control, t Reporter) error {
 		l.Reconnect()
 	}
 	return t.Report(ctx, found)
+}
+
+// Follow has the watcher look at these tables in place of its own from now on, and the handler
+// told of what has changed: who tells it follows these tables then. After an error it looks at
+// those of before.
+func (l *Watcher) Follow(
+	ctx context.Context, c *Control, tables []source.Watched, t Reporter,
+) error {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	before := l.tables.Swap(&tables)
+	found, err := l.Look(ctx, c)
+	if err == nil {
+		err = t.Report(ctx, found)
+	}
+	if err != nil {
+		l.tables.Store(before)
+	}
+	return err
 }
 
 // lookLimit bounds one look, so that who waits for its turn gets it.

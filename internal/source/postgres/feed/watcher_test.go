@@ -47,9 +47,11 @@ func newWatcher(t testing.TB, f *database, defs *Definitions, tables ...string) 
 	t.Helper()
 	l := &Watcher{Definitions: defs, Names: Names{Publication: "hotrow"}, Publication: "hotrow",
 		Check: func(*Facts) []source.Finding { return nil }}
+	var watched []source.Watched
 	for _, id := range tables {
-		l.Tables = append(l.Tables, source.Watched{Table: id})
+		watched = append(watched, source.Watched{Table: id})
 	}
+	l.tables.Store(&watched)
 	c := NewControl(Config{Conn: f.conn.Config()})
 	t.Cleanup(c.Close)
 	found, err := l.Look(t.Context(), c)

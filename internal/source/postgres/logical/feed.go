@@ -91,7 +91,7 @@ func (f *Feed) run(
 	defer context.AfterFunc(ctx, at.stream.close)()
 
 	s := &session{
-		feed: f, stream: at.stream, handler: h, rows: newAssembler(f.Tables),
+		feed: f, stream: at.stream, handler: h, rows: newAssembler(at.found.Watched),
 		progress: source.NewProgress(source.Position(at.start)), kick: make(chan struct{}, 1),
 		cancel: cancel, replays: at.replays, history: at.history,
 		vouched: -1,

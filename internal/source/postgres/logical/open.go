@@ -98,7 +98,7 @@ func Try(ctx context.Context, src feed.Config) error {
 
 // published makes sure of the publication, on the standby too if one is followed.
 func (f *Feed) published(ctx context.Context) error {
-	err := publish(ctx, f.Primary, f.Tables, f.Src.Names)
+	err := publish(ctx, f.Primary, f.Watcher.Tables(), f.Src.Names)
 	if err != nil || f.Src.Standby == nil {
 		return err
 	}

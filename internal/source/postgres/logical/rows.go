@@ -50,15 +50,23 @@ type watchedColumn struct {
 
 func newAssembler(tables []source.Watched) *assembler {
 	a := &assembler{
-		watched:   make(map[string]source.Watched),
 		relations: make(map[uint32]*relation),
 		types:     make(map[uint32]uint32),
 		rows:      make(map[*relation]int),
 	}
+	a.watch(tables)
+	return a
+}
+
+// watch makes tables those that are watched. It is called between transactions.
+func (a *assembler) watch(tables []source.Watched) {
+	a.watched = make(map[string]source.Watched, len(tables))
 	for _, w := range tables {
 		a.watched[w.Table] = w
 	}
-	return a
+	for id, r := range a.relations {
+		a.relations[id] = a.described(r.message)
+	}
 }
 
 // A commit is what an assembler returns at the end of a transaction.
@@ -139,6 +147,18 @@ func (a *assembler) relation(id uint32) (*relation, error) {
 // describe notes a table's definition. The server sends it before the table's
 // first row, and again after whatever may have changed it.
 func (a *assembler) describe(m relationMessage) {
+	r := a.described(m)
+	// The first description may already be of a table that has changed since it
+	// was last looked at.
+	a.again = true
+	if before := a.relations[m.id]; before != nil {
+		a.differ(before, r)
+	}
+	a.relations[m.id] = r
+}
+
+// described returns a table as a message describes it.
+func (a *assembler) described(m relationMessage) *relation {
 	r := &relation{message: m, table: m.schema + "." + m.name}
 	w, watched := a.watched[r.table]
 	if !watched {
@@ -153,13 +173,7 @@ func (a *assembler) describe(m relationMessage) {
 		}
 		r.columns = append(r.columns, c)
 	}
-	// The first description may already be of a table that has changed since it
-	// was last looked at.
-	a.again = true
-	if before := a.relations[m.id]; before != nil {
-		a.differ(before, r)
-	}
-	a.relations[m.id] = r
+	return r
 }
 
 // differ notes the tables that are not what they were.

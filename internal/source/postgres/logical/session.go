@@ -128,8 +128,11 @@ func (s *session) alive(ctx context.Context, m keepAlive) error {
 		}
 		if found := s.found.Swap(nil); found != nil {
 			s.rows.coarse = found.Coarse
+			s.rows.watch(found.Watched)
 			s.announce(found.Tables)
-			s.handler.Apply(found.Tx(s.position()))
+			if !found.Empty() {
+				s.handler.Apply(found.Tx(s.position()))
+			}
 			if s.feed.slot != nil { // not before: checkpoints include it from here on
 				s.feed.slot.fingerprint.Store(found.Digest())
 			}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,8 +45,9 @@ type listening struct {
 	conn    *pgx.Conn
 	handler source.Handler
 	reader  atomic.Pointer[reader]
-	echoes  string   // the channel on which notifications of our own come back
-	pos     feed.LSN // of the last echo; used by the reading goroutine only
+	reload  sync.Mutex // held while the reader is made anew, by what the catalogue says last
+	echoes  string     // the channel on which notifications of our own come back
+	pos     feed.LSN   // of the last echo; used by the reading goroutine only
 
 	queue []*pgconn.Notification // received and not read yet
 	// progress counts echoes: its position is the number of the last one.
@@ -161,7 +163,7 @@ func (f *Feed) listen(ctx context.Context) (*listening, error) {
 }
 
 func (s *listening) begin(ctx context.Context) error {
-	if err := s.reload(ctx); err != nil {
+	if err := s.readAnew(ctx); err != nil {
 		return err
 	}
 	listen := []string{ownChannel, s.echoes}
@@ -195,12 +197,14 @@ func (s *listening) begin(ctx context.Context) error {
 	return nil
 }
 
-// reload reads the catalogue for the reader of notifications. When that would
+// readAnew reads the catalogue for the reader of notifications. When that would
 // have to hear a channel that nobody listens to, the session must end.
-func (s *listening) reload(ctx context.Context) error {
+func (s *listening) readAnew(ctx context.Context) error {
+	s.reload.Lock()
+	defer s.reload.Unlock()
 	var facts *feed.Facts
 	err := s.feed.Control.Do(ctx, func(conn *pgx.Conn) (err error) {
-		facts, err = feed.ReadFacts(ctx, conn, s.feed.Tables, s.feed.Src.Names)
+		facts, err = feed.ReadFacts(ctx, conn, s.feed.Watcher.Tables(), s.feed.Src.Names)
 		return err
 	})
 	if err != nil {
@@ -293,7 +297,9 @@ func (s *listening) deliver() {
 	if len(found.Tables) > 0 {
 		s.handler.SchemaChanged(found.Tables)
 	}
-	s.handler.Apply(found.Tx(source.Position(s.pos)))
+	if !found.Empty() {
+		s.handler.Apply(found.Tx(source.Position(s.pos)))
+	}
 	s.feed.Watcher.Accept(found)
 }
 
@@ -328,7 +334,7 @@ func (s *listening) watch(ctx context.Context) {
 func (s *listening) watchNow(ctx context.Context) error {
 	err := s.feed.Watcher.Report(ctx, s.feed.Control, s)
 	if err == nil {
-		err = s.reload(ctx)
+		err = s.readAnew(ctx)
 	}
 	var broken *feed.Broken
 	if errors.As(err, &broken) {
