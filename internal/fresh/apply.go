@@ -234,6 +234,10 @@ func (t *Invalidation) settle(pos Position) {
 	}
 }
 
+// Visible is Applied as far as every read which begins from now on shows it: what is not settled
+// yet may be missed.
+func (d *Domain) Visible() *Progress { return d.settledTo(d.applied.Load()) }
+
 // settledTo returns how far a load which begins after p has been read is
 // complete if it may miss what is not settled.
 func (d *Domain) settledTo(p *Progress) *Progress {

@@ -152,11 +152,12 @@ type Lease struct {
 	fromDisk bool     // doc is a copy that a slower tier had kept
 	shows    Position // see Space.Saw
 
-	// With and Row are the caller's: the leader may set them before it ends the lease, for
-	// those who wait. Row is the key of the row that was found, where it may be another text
-	// than Key.
-	With any
-	Row  row.Key
+	// With, Row and Untold are the caller's: the leader may set them before it ends the lease,
+	// for those who wait. Row is the key of the row that was found, where it may be another text
+	// than Key. Untold says that the feed does not tell of what is read: AsOf says nothing then.
+	With   any
+	Row    row.Key
+	Untold bool
 }
 
 // Done is closed when the lease is finished.

@@ -82,9 +82,11 @@ func (f *revision) joinList(
 	var leader bool
 	deps := f.depsOf(as.ask)
 	for err = errAbandoned; err == errAbandoned; {
+		told := f.followed()
 		l, leader = f.lists.BeginList(row.Key(as.key.text), listFormat, need, &deps.Question)
 		w := f.wait(l, as)
 		if leader {
+			f.notesUntold(l, told)
 			f.leadList(w, l, as, need, deps)
 		}
 		select {

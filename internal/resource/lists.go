@@ -156,13 +156,19 @@ func (f *revision) passList(
 	ctx context.Context, as *listing, need fresh.Need, at *AsOf,
 ) (ListAnswer, error) {
 	now := need == fresh.Now || !at.Fresh
+	told := func() bool { return f.followed() && embedsFollowed(as.ask.Query) }
+	before, token := told(), f.src.token(f.src.domain.Visible())
 	ctx, seen := f.seeing(ctx)
 	found, _, err := f.readList(ctx, as.ask, func() bool { return now })
+	if !before || !told() { // the feed may be past what no read sees: see notesUntold
+		token = token.unsure()
+	}
 	if err != nil {
 		return ListAnswer{}, err
 	}
 	l := f.pack(found, as, row.Stamp{})
-	return ListAnswer{l, Bypassed, at.Token.Showing(seen.Position()), at.Lag}, l.refused
+	return ListAnswer{l, Bypassed, token.Showing(at.Token.Pos).Showing(seen.Position()),
+		at.Lag}, l.refused
 }
 
 // readList reads what a list asks for once the source has a place for it, and calls begun

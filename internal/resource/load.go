@@ -155,6 +155,9 @@ func (f *revision) remembered(
 	if own := rowOf(doc); own != "" {
 		a.Key = own
 	}
+	if !f.followed() { // it has a ttl
+		a.Token = a.Token.unsure()
+	}
 	switch state {
 	case Absent:
 		f.r.counts.negative.Add(1)
@@ -252,16 +255,27 @@ func (f *revision) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Le
 	if bit := uint32(1) << of; f.asked.Load()&bit == 0 {
 		f.asked.Or(bit)
 	}
+	told := f.followed()
 	if f.docDeps == nil {
-		return f.space.Begin(key, of, need)
+		l, leader := f.space.Begin(key, of, need)
+		if leader {
+			f.notesUntold(l, told)
+		}
+		return l, leader
 	}
 	ask := f.docDeps.ask(key)
 	l, leader := f.space.BeginList(key, of, need, &ask.Question)
 	if leader {
 		l.With = ask
+		f.notesUntold(l, told)
 	}
 	return l, leader
 }
+
+// notesUntold notes whether the feed tells of what a lease reads, and did (told) when it began. If
+// not, the position that the feed has reached may be past a change that no read sees yet: no mark
+// tells of it.
+func (f *revision) notesUntold(l *fresh.Lease, told bool) { l.Untold = !told || !f.followed() }
 
 // lead adds l to the leases to be fetched, with one for each other format that
 // the configuration has made at the same time.
@@ -429,9 +443,13 @@ func (f *revision) document(l *fresh.Lease, found *source.Loaded) *row.Document 
 	return f.encode(l.Key, found.Values, l.Format, stamp)
 }
 
-// tokenOf returns the token of what a lease has given: what was read, or a copy.
+// tokenOf returns the token of what a lease has given: what was read, or a copy. Where
+// nobody tells of changes it includes nothing for certain.
 func (u *sourceState) tokenOf(l *fresh.Lease, doc *row.Document) Token {
 	t := u.token(l.AsOf)
+	if l.Untold {
+		t = t.unsure()
+	}
 	if pos := l.Shows(); pos != 0 {
 		return t.Showing(source.Position(pos))
 	}

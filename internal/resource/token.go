@@ -34,6 +34,12 @@ func (t Token) Showing(pos source.Position) Token {
 	return t
 }
 
+// unsure returns the token of an answer that includes nothing for certain.
+func (t Token) unsure() Token {
+	t.Ahead = t.Pos
+	return t
+}
+
 // And returns the token of an answer that is made of two. Of two histories there is none.
 func (t Token) And(o Token) Token {
 	if t.Source != o.Source || t.Origin != o.Origin {
