@@ -69,7 +69,7 @@ func (s *server) greetDemo(base string) {
 	if path, err := filepath.Abs(file); err == nil {
 		file = path
 	}
-	fmt.Fprintf(out, "\nhotrow serves a shop at %s/\n\n", base)
+	fmt.Fprintf(out, "\nhotrow serves a shop at %s/: open it in a browser\n\n", base)
 	fmt.Fprintf(out, "  rows     %s/products/1, %d tables of %s\n", base,
 		len(s.set.All()), file)
 	s.greetLinks()
