@@ -34,6 +34,26 @@ func column(tab *browsertest.Tab, n string) string {
 	return strings.Join(strings.Fields(tab.Eval(strings.Replace(cells, "%N%", n, 1)+".join(' ')").(string)), " ")
 }
 
+// TestChromium_CSVCells: a cell that a spreadsheet could run has an apostrophe, in every form that
+// input and normalization make of what begins a formula.
+func TestChromium_CSVCells(t *testing.T) {
+	s := newStand(t)
+	tab := browsertest.New(t).Tab(browsertest.Desktop)
+	s.open(tab, "/")
+	tab.Eval(`(import('./-/explore/copy.js').then((m) => { window.csv = m.csv; }), 1)`)
+	tab.Until(`window.csv`)
+	for value, want := range map[string]string{
+		`"=1+1"`: "'=1+1", `"+1"`: "'+1", `"-1"`: "'-1", `"@a"`: "'@a",
+		`"\uff1d1"`: "'\uff1d1", `"\ufe62x"`: "'\ufe62x",
+		`"\u207b1"`: "'\u207b1", `"\u22121"`: "'\u22121", `" \u200b=1"`: "' \u200b=1", `"\tx"`: "'\tx",
+		`"a=1"`: "a=1", `-1`: "-1", `"a,\"b\""`: `"a,""b"""`, `null`: "", `[1,2]`: `"[1,2]"`, `"\n"`: "\"'\n\"",
+	} {
+		if got := tab.Eval("csv(" + value + ")"); got != want {
+			t.Errorf("csv(%s) = %q, want %q", value, got, want)
+		}
+	}
+}
+
 func TestChromium_Rows(t *testing.T) {
 	s := newStand(t)
 	tab := browsertest.New(t).Tab(browsertest.Desktop)

@@ -26,14 +26,14 @@ func (rs *readers) comesAndGoes(ctx context.Context, wg *sync.WaitGroup, table s
 	without := slices.DeleteFunc(worldSpecs(), func(s resource.Spec) bool {
 		return s.Table.Name == table
 	})
-	short := func() bool { return pause(ctx, time.Duration(rand.IntN(40))*time.Millisecond) }
+	rests := func(most int) bool { return pause(ctx, time.Duration(rand.IntN(most))*time.Millisecond) }
 	wg.Go(func() {
-		for short() && short() {
+		for rests(80) {
 			if err := c.once(ctx, rs.stand, without); err != nil {
 				rs.t.Errorf("reload: %v", err)
 				return
 			}
-			for r := rs.stand.resource(table); !r.Followed() && short(); {
+			for r := rs.stand.resource(table); !r.Followed() && rests(40); {
 			}
 		}
 	})

@@ -27,6 +27,7 @@ export const redis = (port, key, token) => {
 export const csv = (value) => {
   let text = value === null || value === undefined ? '' : typeof value === 'object' && !('text' in value && value.toJSON)
     ? JSON.stringify(value) : String(value);
-  if (typeof value === 'string' && /^[\s"']*[=+\-@\t\r]/.test(text)) text = "'" + text;
+  // As package transfer guards cells: wide, small, raised and lowered forms as well.
+  if (typeof value === 'string' && /^([\t\r\n]|[\s\p{C}"']*[=+\-@\u2212])/u.test(text.normalize('NFKC'))) text = "'" + text;
   return /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
 };
