@@ -48,7 +48,10 @@ func (e *exporter) ExportSpans(ctx context.Context, list []sdktrace.ReadOnlySpan
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.open, cancel)()
-	err := e.post(ctx, encode(list))
+	err := e.open.Err() // cancel runs beside: a batch that begins now could be sent before
+	if err == nil {
+		err = e.post(ctx, encode(list))
+	}
 	e.waiting.Add(-int64(len(list)))
 	if err == nil {
 		e.sent.Add(uint64(len(list)))
