@@ -256,18 +256,22 @@ func (f *revision) lease(key row.Key, of row.Format, need fresh.Need) (*fresh.Le
 		f.asked.Or(bit)
 	}
 	told := f.followed()
+	l, leader := f.begins(key, of, need)
+	if leader {
+		f.notesUntold(l, told)
+	}
+	return l, leader
+}
+
+// begins is Begin, or BeginList where versions keep the document fresh.
+func (f *revision) begins(key row.Key, of row.Format, need fresh.Need) (*fresh.Lease, bool) {
 	if f.docDeps == nil {
-		l, leader := f.space.Begin(key, of, need)
-		if leader {
-			f.notesUntold(l, told)
-		}
-		return l, leader
+		return f.space.Begin(key, of, need)
 	}
 	ask := f.docDeps.ask(key)
 	l, leader := f.space.BeginList(key, of, need, &ask.Question)
 	if leader {
 		l.With = ask
-		f.notesUntold(l, told)
 	}
 	return l, leader
 }

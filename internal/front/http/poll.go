@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/eventloop"
@@ -65,10 +64,7 @@ func (c *call) poll(read func() (*answer, error)) (*answer, error) {
 }
 
 // tagOf returns the entity tag of JSON that is of the same state as a tag.
-func tagOf(tag string) string {
-	hash, _, _ := strings.Cut(strings.Trim(tag, `"`), "-")
-	return hash + "-j"
-}
+func tagOf(tag string) string { return shortTag(tag) + "-j" }
 
 // followedByOthers is the problem of a page that may not follow.
 func followedByOthers() error {
