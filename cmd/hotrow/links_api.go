@@ -55,7 +55,8 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	}
 	o.Links = links.NewStore(deps)
 	h := api.New(o)
-	p, err := page.New(page.Options{API: h, BaseURL: base, Fold: l.Case == "fold"})
+	p, err := page.New(page.Options{API: h, BaseURL: base, Fold: l.Case == "fold",
+		Pages: s.tabs(cfg)})
 	if err != nil {
 		return linksHandlers{}, fmt.Errorf("the page of links: %w", err)
 	}

@@ -30,7 +30,7 @@ func (s *server) opsHandler() *ops.Port {
 		Stats: s.snapshot, Ready: s.ready, Notes: s.notes,
 		Strict: s.strict, Invalidate: s.invalidate, Inspect: s.inspect, Events: s.events,
 		Behind: s.set.Behind, Hottest: s.hottest, Rest: s.hot.Rest, Doctor: s.examine,
-		Check: s.set.Check,
+		Check: s.set.Check, Pages: s.tabs(s.cfg()),
 	}
 	for _, p := range s.protocols {
 		if w, ok := p.front.(wireFront); ok { // gofast's tools ask for these

@@ -3,10 +3,9 @@
 package explore
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
-	"path"
+
+	"github.com/hotrow/hotrow/internal/webpage"
 )
 
 //go:embed assets
@@ -21,33 +20,5 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 // Page is the name of the HTML.
 const Page = "explore.html"
 
-// A File is one of the page's.
-type File struct {
-	Type string // its media type
-	Tag  string // its entity tag
-	Body []byte // read-only
-}
-
-var types = map[string]string{
-	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".js": "text/javascript; charset=utf-8",
-}
-
 // Files are all files by name.
-var Files = func() map[string]File {
-	entries, err := assets.ReadDir("assets")
-	if err != nil {
-		panic("BUG: the page has no files: " + err.Error())
-	}
-	files := make(map[string]File, len(entries))
-	for _, e := range entries {
-		body, err := assets.ReadFile("assets/" + e.Name())
-		if err != nil {
-			panic("BUG: a file of the page cannot be read: " + err.Error())
-		}
-		sum := sha256.Sum256(body)
-		files[e.Name()] = File{Type: types[path.Ext(e.Name())], Body: body,
-			Tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:9]) + `"`}
-	}
-	return files
-}()
+var Files = webpage.Files(assets)

@@ -1,7 +1,8 @@
 // Package ops is the operator's port: health, metrics, profiles, the state of
 // feeds and tiers as JSON, the console, and the drop of cached documents.
 //
-// It knows no other package of hotrow. What it shows it is given as a Snapshot,
+// It knows no other package of hotrow but what its page looks like. What it shows it is given as
+// a Snapshot,
 // taken when somebody asks; what it does it does through callbacks. It makes
 // the handler and leaves listening, timeouts and shutdown to the caller.
 package ops
@@ -12,6 +13,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/webpage"
 )
 
 // Options say what the operator's port shows and does.
@@ -81,6 +84,8 @@ type Options struct {
 	// the operator.
 	PublicMetrics func() bool
 
+	Pages webpage.Pages // where the tabs of the console lead
+
 	// Hosts returns the names answered besides localhost and the addresses that
 	// clients connect to, which may change between requests; nil: there are none.
 	Hosts func() []string
@@ -141,7 +146,7 @@ func routes(o Options, l *live) []Route {
 		to("GET /debug/pprof/symbol", Operator, pprof.Symbol),
 		to("POST /debug/pprof/symbol", Operator, pprof.Symbol),
 	}
-	list = append(list, consoleRoutes()...)
+	list = append(list, consoleRoutes(o.Pages)...)
 	for _, path := range []string{"/livez", "/healthz", "/-/healthy"} {
 		list = append(list, to("GET "+path, Anybody, serveAlive))
 	}

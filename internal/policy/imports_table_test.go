@@ -16,7 +16,7 @@ type room struct {
 var house = []room{
 	{
 		dir: "cmd/hotrow",
-		knows: []string{"config", "demo", "load", "ops", "proxy",
+		knows: []string{"config", "demo", "load", "webpage", "ops", "proxy",
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front", "admit",
 			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
@@ -125,7 +125,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/ops",
-		knows: []string{"httprule"},
+		knows: []string{"httprule", "webpage"},
 		heavy: []string{"github.com/prometheus/client_golang"},
 		tests: []string{"browsertest", "dbtest", "source/sqlite", "row", "github.com/prometheus/client_model",
 			"github.com/prometheus/common"},
@@ -173,13 +173,14 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"explore", "front", "httpserve", "httprule", "accesslog", "trace", "workers", "eventloop",
-			"wire/http1", "resource", "source", "query", "row"},
+		knows: []string{"explore", "webpage", "front", "httpserve", "httprule", "accesslog", "trace", "workers",
+			"eventloop", "wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh",
 			"tier", "wire/http2", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{
 		dir:   "internal/explore",
+		knows: []string{"webpage"},
 		tests: []string{"browsertest", "front/fronttest", "front/http", "httpserve", "resource", "source"},
 	},
 	{
@@ -230,9 +231,12 @@ var house = []room{
 	},
 	{
 		dir:   "internal/links/page",
-		knows: []string{"links/qr", "links/transfer"},
+		knows: []string{"webpage", "links/qr", "links/transfer"},
 		heavy: []string{"github.com/a-h/templ"},
 		tests: []string{"browsertest", "dbtest", "htmltest"},
+	},
+	{
+		dir: "internal/webpage",
 	},
 	{
 		dir:   "internal/links/qr",

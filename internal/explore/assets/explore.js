@@ -91,9 +91,7 @@ const load = async () => {
     return;
   }
   counted.clear();
-  const local = (name) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(name);
-  $('tabs').replaceChildren(link('Rows', '#/', {'aria-current': 'page'}), ...[['Links', site.pages.links], ['Inside', site.pages.console]]
-    .filter(([, at]) => at && (local(location.hostname) || !local(new URL(at).hostname))).map(([name, at]) => link(name, at)));
+  $('tabs').replaceChildren(...(site.tabs || []).map((t) => link(t.name, t.url, {'aria-current': t.name === 'Rows' && 'page'})));
   await render();
 };
 

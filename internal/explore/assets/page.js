@@ -4,7 +4,7 @@ import {curl, redis, script} from './copy.js';
 import {$, button, copyable, make, problem} from './show.js';
 
 export const limit = 50; // rows of a page
-export const site = {tables: [], pages: {}}; // what the page was told
+export const site = {tables: []}; // what the page was told
 let stream; // the one that is open
 
 export const tableOf = (name) => site.tables.find((t) => t.name === name);
@@ -36,11 +36,11 @@ export const provenance = (line, answer, more) => {
 export const requestAs = (url, table, key) => {
   const at = location.origin + base + url, token = hasToken();
   const kinds = [['curl', curl(at, token)], ['JavaScript', script(at, token)]];
-  if (site.pages.redis && table.redis && key !== undefined) {
+  if (site.redis && table.redis && key !== undefined) {
     // A key of one column is as the database has it; of several, as row.JoinKey writes it.
     const name = table.key.length === 1 ? decodeURIComponent(key)
       : key.split(',').map((p) => decodeURIComponent(p).replace(/%/g, '%25').replace(/,/g, '%2C')).join(',');
-    kinds.push(['redis-cli', redis(site.pages.redis, table.redis + name, token)]);
+    kinds.push(['redis-cli', redis(site.redis, table.redis + name, token)]);
   }
   return make('details', {class: 'request'}, make('summary', {text: 'This request, to copy'}),
     kinds.map(([name, text]) => make('div', {class: 'kind', 'data-kind': name},

@@ -14,6 +14,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/webpage"
 )
 
 // explorePath is what is below "/-" of the files of the page, and of what it is told.
@@ -47,21 +48,19 @@ func (c *call) exploreBelow(name string) (*answer, error) {
 	return a, nil
 }
 
-func (c *call) exploreFile(f explore.File, cacheControl string) *answer {
+func (c *call) exploreFile(f webpage.File, cacheControl string) *answer {
 	return &answer{code: http.StatusOK, shared: c.shared(cacheControl), kind: f.Type, body: f.Body,
 		more: "Content-Security-Policy: " + explore.Policy + "\r\n" +
 			"Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n"}
 }
 
-// Pages are what else there is for people, and for programs, beside this listener. "": it is
-// not there.
+// Pages are what else there is for people, and for programs, beside this listener.
 type Pages struct {
-	Links   string `json:"links,omitempty"`   // the URL of the shortener's page
-	Console string `json:"console,omitempty"` // the URL of the operator's
-	Redis   string `json:"redis,omitempty"`   // the port of Redis' protocol
+	webpage.Pages
+	Redis string // the port of Redis' protocol; "": there is none
 
 	// RedisKey returns what keys of a resource begin with; nil: there is no Redis.
-	RedisKey func(resource string) string `json:"-"`
+	RedisKey func(resource string) string
 }
 
 // A tableView is what the page is told of a resource.
@@ -102,7 +101,10 @@ func (c *call) exploreTables() (*answer, error) {
 			tables = append(tables, c.tableView(res))
 		}
 	}
-	body, err := json.Marshal(map[string]any{"tables": tables, "pages": c.o.Pages})
+	pages := c.o.Pages
+	pages.Rows = "#/"
+	body, err := json.Marshal(map[string]any{"tables": tables, "redis": pages.Redis,
+		"tabs": pages.Tabs(string(c.r.Host))})
 	if err != nil {
 		return nil, fmt.Errorf("encode the tables: %w", err)
 	}

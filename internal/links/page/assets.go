@@ -3,55 +3,19 @@ package page
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/a-h/templ"
+
+	"github.com/hotrow/hotrow/internal/webpage"
 )
 
 //go:embed assets
-var files embed.FS
+var assets embed.FS
 
-// An asset is a file that pages refer to.
-type asset struct {
-	name, mediaType, tag string
-	body                 []byte
-}
-
-// loadAssets returns the assets by their paths.
-func loadAssets() (map[string]asset, error) {
-	types := map[string]string{
-		"style.css": "text/css; charset=utf-8", "script.js": "text/javascript; charset=utf-8",
-		"icon.svg": "image/svg+xml",
-	}
-	assets := map[string]asset{}
-	for name, mediaType := range types {
-		body, err := files.ReadFile("assets/" + name)
-		if err != nil {
-			return nil, fmt.Errorf("the page's %s: %w", name, err)
-		}
-		sum := sha256.Sum256(body)
-		assets["/+/"+name] = asset{
-			name: name, mediaType: mediaType, body: body,
-			tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:9]) + `"`,
-		}
-	}
-	return assets, nil
-}
-
-// serve answers with the asset. A browser asks again each time and is told that
-// nothing has changed: a new version is seen at once.
-func (a asset) serve(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Type", a.mediaType)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("ETag", a.tag)
-	http.ServeContent(w, r, a.name, time.Time{}, bytes.NewReader(a.body))
-}
+// files are what pages refer to, at /+/NAME.
+var files = webpage.Files(assets)
 
 // render answers with a page. It is made as a whole first, so that an error is
 // no half of one, and of what is known by now, so that no context ends it. HTML has

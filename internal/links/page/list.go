@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/webpage"
 )
 
 // pageSize is how many links the list shows at once.
@@ -17,6 +19,7 @@ type frame struct {
 	Host     string
 	Base     string
 	SignedIn bool
+	Tabs     []webpage.Tab
 	Health   health
 	Now      time.Time
 }
@@ -48,6 +51,7 @@ func (h health) says() string {
 func (p *Page) frame(r *http.Request, title string) frame {
 	f := frame{
 		Title: title, Host: p.host, Base: p.o.BaseURL, SignedIn: keyOf(r) != "", Now: p.o.Now(),
+		Tabs: p.o.Pages.Tabs(r.Host),
 	}
 	p.get(r, "/api/v1/health", &f.Health)
 	return f

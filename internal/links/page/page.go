@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/links/qr"
+	"github.com/hotrow/hotrow/internal/webpage"
 )
 
 // Options say what a Page is made of.
@@ -23,6 +24,7 @@ type Options struct {
 	BaseURL string           // of short URLs: https://s.example
 	Fold    bool             // the case of codes does not matter
 	Now     func() time.Time // time.Now when nil
+	Pages   webpage.Pages    // where the tabs lead
 }
 
 // A Page answers /+, /+/..., /CODE+, /CODE.svg and /CODE.png, and passes /api/...
@@ -33,7 +35,6 @@ type Page struct {
 	searchTime time.Duration // see the constant
 	host       string        // of BaseURL, as people read it
 	qr         *qr.Handler
-	assets     map[string]asset
 	foreign    *http.CrossOriginProtection
 }
 
@@ -51,9 +52,6 @@ func New(o Options) (*Page, error) {
 		o: o, host: base.Host + strings.TrimSuffix(base.Path, "/"),
 		qr:      &qr.Handler{BaseURL: o.BaseURL, Fold: o.Fold},
 		foreign: http.NewCrossOriginProtection(),
-	}
-	if p.assets, err = loadAssets(); err != nil {
-		return nil, err
 	}
 	return p, nil
 }
@@ -97,8 +95,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("Cache-Control", "no-store") // pages are of one visitor and one moment
-	if a, ok := p.assets[path]; ok {
-		a.serve(w, r)
+	name, _ := strings.CutPrefix(path, "/+/")
+	if f, ok := files[name]; ok {
+		f.ServeHTTP(w, r)
 		return
 	}
 	if code, ok := infoCode(path); ok {

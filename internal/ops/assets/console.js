@@ -279,7 +279,7 @@
     $('token').focus();
   };
   const read = async () => {
-    const r = await ask('/-/live');
+    const r = await ask('-/live');
     if (r.status === 401 || r.status === 403) return signin((await r.text()).trim());
     if (!r.ok) throw new Error((await r.text()).trim());
     $('signin').hidden = true;
@@ -325,7 +325,7 @@
       if (busy) { again = true; return; }
       busy = true;
       try {
-        const r = await ask('/-/' + id + '?' + new URLSearchParams({limit, from, name: input.value.trim()}));
+        const r = await ask('-/' + id + '?' + new URLSearchParams({limit, from, name: input.value.trim()}));
         if (!r.ok) throw new Error((await r.text()).trim());
         const v = await r.json();
         const shown = display(v), text = v.found ? (v.from + 1) + ' to ' + (v.from + shown) + ' of ' + v.found : 'none';
@@ -428,8 +428,8 @@
     const path = $('path').value.trim();
     const query = '?path=' + encodeURIComponent(path.startsWith('/') ? path : '/' + path);
     try {
-      const r = what === 'forget' ? await ask('/-/invalidate' + query, {method: 'POST'})
-        : await ask('/-/inspect' + query + (what === 'compare' ? '&compare' : ''));
+      const r = what === 'forget' ? await ask('-/invalidate' + query, {method: 'POST'})
+        : await ask('-/inspect' + query + (what === 'compare' ? '&compare' : ''));
       if (!r.ok) throw new Error((await r.text()).trim());
       if (what === 'forget') {
         $('found').replaceChildren(make('p', r.headers.get('Hotrow-Forgotten') === 'none' ? 'Nothing was kept of it.' : 'Forgotten: the next request loads it.'));

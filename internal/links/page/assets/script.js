@@ -228,7 +228,7 @@ async function health() {
     now = await answer.json();
   } catch {
     const lamp = $('[data-health=state]');
-    lamp.className = 'lamp ill';
+    lamp.className = 'lamp lost';
     lamp.textContent = 'not reachable';
     before = undefined;
     return;
@@ -256,7 +256,7 @@ async function health() {
   $('.lost').hidden = lost === 0;
   const well = now.status === 'ok' && lost === 0 && lag < 60;
   const lamp = $('[data-health=state]');
-  lamp.className = 'lamp ' + (well ? 'well' : 'ill');
+  lamp.className = 'lamp ' + (well ? 'live' : 'lost');
   lamp.textContent = well ? 'recording' : (now.status ?? 'state unknown');
 }
 if ($('[data-health=state]')) setInterval(health, 2000);
