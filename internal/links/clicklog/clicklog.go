@@ -172,7 +172,7 @@ func (o *Options) complete() error {
 		return fmt.Errorf("click log: a segment of %d bytes: must be a multiple of %d, "+
 			"%d to %d", o.Segment, pageSize, minSegment, maxSegment)
 	case o.Keep < int64(o.Loops+1)*o.Segment:
-		return fmt.Errorf("click log: keep_log of %d bytes is less than a segment of %d for "+
+		return fmt.Errorf("click log: links.log.max of %d bytes is less than a segment of %d for "+
 			"each of %d writers: raise it", o.Keep, o.Segment, o.Loops+1)
 	}
 	return nil

@@ -92,7 +92,7 @@ func (s *segment) touch(from, to uint64) (uint64, error) {
 
 // provide returns a segment with the next number of a stream: the one that the last
 // process has left, one that is to be written over, or a new one. It fails when
-// keep_log or the disk is full. l.mu is held.
+// links.log.max or the disk is full. l.mu is held.
 func (l *Log) provide(s *stream, number uint64) (*segment, error) {
 	for _, seg := range s.segments {
 		if seg.number == number {
@@ -133,7 +133,7 @@ func (l *Log) goOn(seg *segment) error {
 }
 
 // errKeep says that the log holds as much as it may.
-var errKeep = errors.New("keep_log is reached: the database does not take the clicks")
+var errKeep = errors.New("links.log.max is reached: the database does not take the clicks")
 
 // adopt opens a renamed spare under its new name, which is what a File reports
 // and what is removed one day.
