@@ -169,8 +169,8 @@ func (r *report) sampleTable(p Placement) load.Table {
 }
 
 // samplePanels returns a diagram of the throughput of an experiment, and of each
-// figure that is held to something.
-func (r *report) samplePanels(p Placement) []plot.Panel {
+// figure that is held to something, with what is published beside it.
+func (r *report) samplePanels(p Placement, beside []*load.Result) []plot.Panel {
 	var panels []plot.Panel
 	for _, name := range r.figureNames() {
 		isTarget := slices.ContainsFunc(r.scenario.Targets, func(t target) bool {
@@ -185,6 +185,9 @@ func (r *report) samplePanels(p Placement) []plot.Panel {
 			if v, ok := r.measured(&target{Row: row, Figure: name}, p, 0); ok {
 				panel.Lines = append(panel.Lines, plot.Line{Name: row, Y: []float64{v}})
 			}
+		}
+		if name == "answers/s" {
+			panel.Lines = append(panel.Lines, publishedBars(beside)...)
 		}
 		panels = append(panels, panel)
 	}

@@ -47,27 +47,38 @@ func ReadReport(s *Scenario, o *Options) (*report, error) {
 	return r, nil
 }
 
-// Write writes the report's files: NAME.json with every run, NAME.md with the
+// Files returns what the report is written as: NAME.json with every run, NAME.md with the
 // tables, and NAME-PLACEMENT.svg with the plots.
-func (r *report) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+func (r *report) Files() (map[string][]byte, error) {
 	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{r.scenario.Name + ".json": append(text, '\n')}
+	beside := map[Placement][]*load.Result{}
+	for _, p := range r.scenario.Placements {
+		if beside[p], err = r.published(p); err != nil {
+			return nil, err
+		}
+		panels := append(r.samplePanels(p, beside[p]), r.groupPanels(p)...)
+		if len(panels) == 0 {
+			panels = plot.Panels(r.medians(p), beside[p])
+		}
+		emphasise(panels)
+		files[r.plot(p)] = plot.SVG(r.scenario.Title, placements[p], panels)
+	}
+	files[r.scenario.Name+".md"] = []byte(r.markdown(beside))
+	return files, nil
+}
+
+// Write writes the report's files.
+func (r *report) Write(dir string) error {
+	files, err := r.Files()
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{
-		r.scenario.Name + ".json": append(text, '\n'),
-		r.scenario.Name + ".md":   []byte(r.markdown()),
-	}
-	for _, p := range r.scenario.Placements {
-		panels := append(r.samplePanels(p), r.groupPanels(p)...)
-		if len(panels) == 0 {
-			panels = plot.Panels(r.medians(p))
-		}
-		emphasise(panels)
-		files[r.plot(p)] = plot.SVG(r.scenario.Title+" ("+string(p)+")", panels)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
@@ -112,11 +123,18 @@ func (r *report) groupPanels(p Placement) []plot.Panel {
 	return panels
 }
 
-// emphasise makes hotrow's lines the ones that are seen first.
+// emphasise gives the lines that name hotrow its colour; where none does, all are of
+// hotrow.
 func emphasise(panels []plot.Panel) {
+	names := func(l plot.Line) bool { return strings.Contains(l.Name, "hotrow") }
+	alone := !slices.ContainsFunc(panels, func(p plot.Panel) bool {
+		return slices.ContainsFunc(p.Lines, names)
+	})
 	for _, p := range panels {
-		for i := range p.Lines {
-			p.Lines[i].Strong = strings.HasPrefix(p.Lines[i].Name, "hotrow")
+		for i, l := range p.Lines {
+			if l.Of == plot.Other && (alone || names(l)) {
+				p.Lines[i].Of = plot.Hotrow
+			}
 		}
 	}
 }
@@ -131,7 +149,7 @@ var placements = map[Placement]string{
 }
 
 // markdown returns the page of the scenario.
-func (r *report) markdown() string {
+func (r *report) markdown(beside map[Placement][]*load.Result) string {
 	var b strings.Builder
 	s := r.scenario
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", s.Title, s.About)
@@ -161,6 +179,7 @@ func (r *report) markdown() string {
 					t.Markdown())
 			}
 		}
+		b.WriteString(r.publishedText(p, beside[p]))
 		fmt.Fprintf(&b, "\n![plot](%s)\n", r.plot(p))
 	}
 	return b.String()

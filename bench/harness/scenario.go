@@ -29,6 +29,7 @@ type Scenario struct {
 	Keys        int         `json:"keys"`    // how many are asked for; none: all
 	Alone       bool        `json:"alone"`   // a peer runs while it is measured only
 	Targets     []target    `json:"targets"`
+	Published   []published `json:"published"`
 }
 
 // A row is one line of the table: a peer, and what is asked of it.
@@ -150,6 +151,11 @@ func (s *Scenario) validate(reg *Registry) error {
 	}
 	for i := range s.Targets {
 		if err := s.Targets[i].validate(s, names); err != nil {
+			return err
+		}
+	}
+	for i := range s.Published {
+		if err := s.Published[i].validate(); err != nil {
 			return err
 		}
 	}

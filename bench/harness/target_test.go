@@ -70,7 +70,7 @@ func TestReport_ShowsSamples(t *testing.T) {
 	if diff := cmp.Diff(want, r.sampleTable(Pinned)); diff != "" {
 		t.Error(diff)
 	}
-	if panels := r.samplePanels(Pinned); len(panels) != 1 || panels[0].Lines[0].Y[0] != 2 {
+	if panels := r.samplePanels(Pinned, nil); len(panels) != 1 || panels[0].Lines[0].Y[0] != 2 {
 		t.Errorf("panels: %+v", panels)
 	}
 	if rows := r.targets().Rows; len(rows) != 1 ||
