@@ -22,8 +22,8 @@ func (s *server) linksHandlers(cfg *config.Config) (linksHandlers, error) {
 	base := cfg.LinksBaseURL(s.links.listener.Addr())
 	rules, err := links.NewRules(links.Options{
 		BaseURL: base, Aliases: l.Hosts, Schemes: l.Schemes,
-		DenyPrivate: l.Private == "deny", Status: l.Status, CodeLength: l.CodeLen,
-		ExactCase: l.Case == "exact", LimitAll: l.Spend == "all",
+		DenyPrivate: l.Private == "deny", Status: l.Status,
+		ExactCase: l.Case == "exact",
 	})
 	if err != nil {
 		return linksHandlers{}, err

@@ -173,11 +173,9 @@ func (s *server) makeLinksFront(ctx context.Context) error {
 		return err
 	}
 	s.links.api = handlers
-	var bot func([]byte) bool
-	if cfg.Links.Spend == "people" {
-		if bot, err = clicks.Bots(); err != nil {
-			return fmt.Errorf("links: %w", err)
-		}
+	bot, err := clicks.Bots()
+	if err != nil {
+		return fmt.Errorf("links: %w", err)
 	}
 	s.links.front, err = linksfront.New(linksfront.Options{
 		Resources: s.set, Name: config.LinksResource, Log: s.links.log, Loops: linksLoops,
@@ -279,13 +277,9 @@ func (s *server) linkTaken(ctx context.Context, id int64) (int64, error) {
 	if s.links.drainer == nil {
 		return 0, nil
 	}
-	count := s.linkPeople
-	if s.cfg().Links.Spend == "all" {
-		count = s.linkFollowed
-	}
 	for range countTries {
 		before, version := s.links.drainer.Tail(id)
-		taken, err := count(ctx, id, before)
+		taken, err := s.linkPeople(ctx, id, before)
 		if err != nil {
 			return 0, err
 		}
@@ -306,24 +300,6 @@ func (s *server) linkPeople(ctx context.Context, id int64, tail clicks.Count) (i
 	n := tail.Clicks
 	err := s.links.store.Query(ctx, "SELECT clicks FROM link_stats WHERE link_id = ?", []any{id},
 		func(r source.StoreRow) error { n += r.Int(0); return nil })
-	return n, err
-}
-
-// linkFollowed returns how often anybody has followed a link, HEADs apart.
-func (s *server) linkFollowed(ctx context.Context, id int64, tail clicks.Count) (int64, error) {
-	n := tail.Clicks + tail.Bots
-	add := func(r source.StoreRow) error { n += r.Int(0); return nil }
-	err := s.links.store.Query(ctx, "SELECT clicks + bots FROM link_stats WHERE link_id = ?",
-		[]any{id}, add)
-	if err != nil {
-		return 0, err
-	}
-	// A prefetch is in no sum.
-	err = s.links.store.Query(ctx, "SELECT count(*) FROM "+schema.ViewName+
-		" WHERE link_id = ? AND kind = ?", []any{id, int64(clicks.Prefetch)}, add)
-	if source.ClassOf(err) == source.Missing {
-		err = nil // the first click makes the table of its month
-	}
 	return n, err
 }
 

@@ -159,11 +159,6 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, path string) bool {
 	good := true
 	ok := d.eachPair(n, path, func(key string, pair *ast.MappingValueNode) {
 		f, known := fieldByName(v.Type(), key)
-		if hint, was := removal(join(path, key)); was {
-			d.addf(pair.Key, join(path, key), "%s", gone(hint))
-			good = false
-			return
-		}
 		if !known {
 			d.addf(pair.Key, join(path, key), "unknown key%s",
 				row.DidYouMean(key, fieldNames(v.Type())))

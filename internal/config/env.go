@@ -47,7 +47,6 @@ func (c *Config) overlay(env environment) ([]Warning, Problems) {
 		c.Sources = map[string]*Source{"main": s}
 		c.doc.set["sources.main.url"] = place{variable: envDatabase}
 	}
-	problems = append(problems, c.removedVariables(env)...)
 	return append(c.unknownVariables(env), c.idleLinksVariables(env)...), problems
 }
 
@@ -90,7 +89,7 @@ func (c *Config) unknownVariables(env environment) []Warning {
 	for name := range env {
 		if !strings.HasPrefix(name, envPrefix) || strings.HasPrefix(name, envTest) ||
 			strings.HasPrefix(name, envRobust) ||
-			isKnown[name] || c.doc.used[name] || wasVariable(name) {
+			isKnown[name] || c.doc.used[name] {
 			continue
 		}
 		text := "unknown variable, ignored" + row.DidYouMean(name, known)

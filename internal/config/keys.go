@@ -75,6 +75,14 @@ func appendKeys(keys []KeyInfo, t reflect.Type, parent KeyInfo) []KeyInfo {
 	return keys
 }
 
+// variableOf returns the variable that overrides a key, "" when none does.
+func variableOf(path string) string {
+	if section, _, _ := strings.Cut(path, "."); !envSections[section] {
+		return ""
+	}
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
 // NeedsRestart returns the keys whose values differ between two configurations
 // and that count only after a restart.
 func NeedsRestart(old, new *Config) []string {

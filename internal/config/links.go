@@ -20,7 +20,6 @@ type Links struct {
 	Database  Secret   `yaml:"database" apply:"restart"` // a URL, or a source by its name
 	Access    string   `yaml:"access" empty:"plain" apply:"reload"`
 	Case      string   `yaml:"case" oneof:"fold exact" apply:"restart"`
-	CodeLen   int      `yaml:"code_length" range:"1..64" apply:"restart"`
 	Status    int      `yaml:"status" apply:"restart"`
 	Root      string   `yaml:"root" empty:"plain" apply:"reload"`
 	MissURL   string   `yaml:"miss_url" empty:"plain" apply:"reload"`
@@ -28,7 +27,6 @@ type Links struct {
 	Private   string   `yaml:"private_targets" oneof:"allow deny" apply:"restart"`
 	IP        string   `yaml:"ip" oneof:"mask full none" apply:"restart"`
 	Country   string   `yaml:"country" empty:"plain" apply:"restart"` // a file of address ranges
-	Spend     string   `yaml:"max_clicks_by" oneof:"people all" apply:"restart"`
 	Proxies   []string `yaml:"trusted_proxies" apply:"reload"`
 	JWTSecret Secret   `yaml:"jwt_secret,omitempty" apply:"restart"`
 
@@ -81,9 +79,8 @@ const LinksResource = "links"
 func defaultLinks() Links {
 	return Links{
 		Hosts: []string{}, Database: "sqlite:links.db",
-		Case: "fold", CodeLen: 7, Status: 302, Schemes: []string{"http", "https"},
+		Case: "fold", Status: 302, Schemes: []string{"http", "https"},
 		Private: "allow", IP: "mask", Proxies: []string{},
-		Spend: "people",
 		Log: ClickLog{
 			Record: true, Dir: "clicks", Max: 4 << 30, Sync: "second",
 			OnFull: "drop", Drain: true,

@@ -47,12 +47,12 @@ type ResourceKV struct {
 // Warm is what is loaded before anybody asks for it: "off", "all", or a SELECT of keys.
 type Warm string
 
-// asksKeys is how a query begins.
-var asksKeys = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|VALUES)\b`)
+// asks is how a query begins, behind blanks, brackets and comments.
+var asks = regexp.MustCompile(`(?is)^(\s|\(|--[^\n]*\n|/\*.*?\*/)*(SELECT|WITH|VALUES)\b`)
 
 // setText reads the text.
 func (w *Warm) setText(s string) error {
-	if s != "off" && s != "all" && !asksKeys.MatchString(s) {
+	if s != "off" && s != "all" && !asks.MatchString(s) {
 		return fmt.Errorf("want off, all or a SELECT of keys, found %q%s", s,
 			row.DidYouMean(s, []string{"off", "all"}))
 	}

@@ -72,11 +72,9 @@ func describe(n ast.Node) string {
 func (d *decoder) scalar(n ast.Node, v reflect.Value, path string, tag reflect.StructTag) bool {
 	raw, ok := scalarText(n)
 	if !ok {
-		_, null := n.(*ast.NullNode)
-		switch {
-		case null:
+		if _, null := n.(*ast.NullNode); null {
 			d.addf(n, path, "has no value: remove the key, or give it one")
-		case !d.removedMapping(n, path):
+		} else {
 			d.addf(n, path, "want a single value, found %s", describe(n))
 		}
 		return false
@@ -100,27 +98,6 @@ func (d *decoder) scalar(n ast.Node, v reflect.Value, path string, tag reflect.S
 		return false
 	}
 	return true
-}
-
-// removedMapping adds a problem for a mapping whose keys an earlier version had where
-// a single value stands now. It reports whether n is one.
-func (d *decoder) removedMapping(n ast.Node, path string) bool {
-	var pairs []*ast.MappingValueNode
-	switch t := n.(type) {
-	case *ast.MappingNode:
-		pairs = t.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{t}
-	}
-	found := false
-	for _, pair := range pairs {
-		name := pair.Key.GetToken().Value
-		if hint, was := removal(join(path, name)); was {
-			d.addf(pair.Key, join(path, name), "%s", gone(hint))
-			found = true
-		}
-	}
-	return found
 }
 
 // checkYAMLType keeps numbers from being taken for text and the reverse. A

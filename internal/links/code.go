@@ -47,17 +47,11 @@ const tries = 8
 type generator struct {
 	alphabet string
 	extra    atomic.Int64 // characters more than were asked for
-
-	made, collided atomic.Uint64
 }
 
 // try returns a random code of length characters or, once shorter ones have
 // run out, more. attempt counts the tries for one link, from 0.
 func (g *generator) try(length, attempt int) string {
-	g.made.Add(1)
-	if attempt > 0 {
-		g.collided.Add(1)
-	}
 	alphabet := g.alphabet
 	length += int(g.extra.Load())
 	if attempt > 0 && attempt%tries == 0 {
@@ -70,9 +64,6 @@ func (g *generator) try(length, attempt int) string {
 	}
 	return randomCode(alphabet, min(length, maxGenerated))
 }
-
-// crowded reports whether more than one in a hundred codes is taken.
-func (g *generator) crowded() bool { return g.collided.Load()*100 > g.made.Load() }
 
 // randomCode returns length characters of alphabet, each with the same chance:
 // bytes that would favour some are thrown away.

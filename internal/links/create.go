@@ -124,10 +124,6 @@ func (s *Store) createAll(
 		s.count.add(int64(len(codes)))
 		s.Changed(ctx, pos, codes)
 	}
-	if s.codes.crowded() && !s.warn.Swap(true) {
-		s.Log.Warn("more than one in a hundred generated codes is taken: "+
-			"raise links.code_length", "length", s.Rules.o.CodeLength)
-	}
 	return results, nil
 }
 

@@ -68,11 +68,7 @@ const (
 )
 
 // State returns the state of l at a time in milliseconds since 1970.
-func (l *Link) State(r *Rules, now int64) string {
-	taken := l.Clicks
-	if r.o.LimitAll {
-		taken += l.Bots
-	}
+func (l *Link) State(now int64) string {
 	switch {
 	case !l.Enabled:
 		return StateOff
@@ -80,7 +76,7 @@ func (l *Link) State(r *Rules, now int64) string {
 		return StateExpired
 	case l.StartsAt != 0 && now < l.StartsAt:
 		return StateScheduled
-	case l.MaxClicks > 0 && taken >= l.MaxClicks:
+	case l.MaxClicks > 0 && l.Clicks >= l.MaxClicks:
 		return StateUsed
 	}
 	return StateOn
@@ -104,7 +100,7 @@ func (l *Link) Values(r *Rules, now int64) row.Values {
 		timeOrNull(l.StartsAt), timeOrNull(l.ExpiresAt), textOrNull(l.ExpiredURL),
 		most, timeOrNull(l.CreatedAt), timeOrNull(l.UpdatedAt),
 		row.IntValue(l.Clicks), row.IntValue(l.Bots), timeOrNull(l.LastClickAt),
-		textOrNull(l.Owner), row.TextValue(row.Text, l.State(r, now)),
+		textOrNull(l.Owner), row.TextValue(row.Text, l.State(now)),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/links/clicks"
@@ -43,7 +42,6 @@ type Store struct {
 	codes generator
 	count counted
 	index index
-	warn  atomic.Bool // that codes collide has been logged
 }
 
 // NewStore returns the store of the tables of package schema in d.DB.

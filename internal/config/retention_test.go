@@ -1,63 +1,9 @@
 package config
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 )
-
-// removedFile returns a file that has the key, with every section around it.
-func removedFile(path string) string {
-	var b strings.Builder
-	parts := strings.Split(path, ".")
-	for i, part := range parts {
-		indent := strings.Repeat("  ", i)
-		if i > 0 && parts[i-1] == "depends" {
-			indent = indent[2:] + "- "
-		}
-		fmt.Fprintf(&b, "%s%s:", indent, part)
-		if i == len(parts)-1 {
-			b.WriteString(" 1")
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// A key that is gone is refused by its name, with what to do instead.
-func TestLoad_RefusesRemovedKeysByName(t *testing.T) {
-	for path, hint := range removed {
-		_, _, err := load("hotrow.yaml", removedFile(path), nil)
-		section := path[:strings.LastIndexByte(path, '.')]
-		said := ": this key was removed: " + hint
-		text := inList.ReplaceAllString(fmt.Sprint(err), "")
-		if !strings.Contains(text, path+said) && !strings.Contains(text, section+said) {
-			t.Errorf("%s:\n%v\nwant %q", path, err, said)
-		}
-	}
-	for _, k := range Keys() {
-		if _, was := removal(k.Path); was {
-			t.Errorf("%s is removed and is there", k.Path)
-		}
-	}
-}
-
-func TestLoad_RefusesVariablesOfRemovedKeys(t *testing.T) {
-	for path, hint := range removed {
-		name := variableOf(path)
-		if name == "" {
-			continue
-		}
-		_, warnings, err := load("hotrow.yaml", "", []string{name + "=1"})
-		if err == nil || !strings.Contains(err.Error(), name+": "+path+": this key was removed: "+hint) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if len(warnings) > 0 {
-			t.Errorf("%s is told twice: %v", name, warnings)
-		}
-	}
-}
 
 func TestRetention_HourlyCountsStayAsLongAsClicks(t *testing.T) {
 	for clicks, want := range map[Duration]Duration{0: 0, 1: minHours, 2 * minHours: 2 * minHours} {
