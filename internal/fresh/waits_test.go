@@ -14,7 +14,20 @@ type waitBench struct {
 	list []*Wait
 }
 
+// newWaitBench makes a bench in which no two tags share a version, as some do by chance.
 func newWaitBench(t *testing.T, n int) *waitBench {
+	for {
+		b, slots := makeWaitBench(t, n), make(map[uint32]bool)
+		for _, x := range b.list {
+			slots[x.copy.deps.slots[0]] = true
+		}
+		if len(slots) == n {
+			return b
+		}
+	}
+}
+
+func makeWaitBench(t *testing.T, n int) *waitBench {
 	b := &waitBench{wordBench: newWordBench(1, 0)}
 	for i := range n {
 		b.q.Tags = []Tag{{b.t, b.t.tagColumns[0], fmt.Sprint(i)}}
@@ -72,6 +85,19 @@ func TestWaits_ToldOfWhatConcernsThem(t *testing.T) {
 	}
 	if n := b.w.Len() + len(b.w.by) + len(b.w.spaces); n != 0 {
 		t.Errorf("%d are remembered", n)
+	}
+}
+
+// A list without tag columns depends on any row of its table.
+func TestWaits_OfAnyRow(t *testing.T) {
+	b := &waitBench{wordBench: newWordBench(1, 0)}
+	b.q.Tags = []Tag{{Table: b.t}}
+	b.list = []*Wait{b.w.Add(b.wordBench.list())}
+	p, m := b.apply("7", "8")
+	b.d.Settle(p)
+	b.w.Moved(m)
+	if fmt.Sprint(b.told()) != "[0]" {
+		t.Error("not told of a row")
 	}
 }
 

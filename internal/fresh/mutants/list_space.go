@@ -4,7 +4,7 @@ import "slices"
 
 // mutants are the wrong protocols that the tests must tell from the right one.
 var mutants = slices.Concat(spaceMutants, writeThroughMutants, fromDiskMutants, applyMutants,
-	shownMutants, showsMutants, wordMutants)
+	waitsMutants, shownMutants, showsMutants, wordMutants)
 
 // spaceMutants break the rules of space.go: who joins, and what is stored.
 var spaceMutants = []mutant{

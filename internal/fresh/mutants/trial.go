@@ -31,7 +31,7 @@ type edit struct{ file, old, new string }
 var stages = []stage{
 	{"unit", []string{
 		"-test.run=^Test(Versions|Domain|Space|WatchedIn|Answer|Order|Hit|SameVersion|FromDisk|" +
-			"OnWhole|Settled|WriteThrough)"}},
+			"OnWhole|Settled|WriteThrough|Waits)"}},
 	{"simulation", []string{"-test.run=^TestSimulation$", "-sim.seeds=6000"}},
 	{"model", []string{"-test.run=^TestModel(_Resume|_Token.*)?$"}},
 	{"versions simulation", []string{"-test.run=^TestSimulationWords$"}},
