@@ -18,11 +18,13 @@ func TestCheck_OpensWhatServeOpens(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"access log", "log: {access: all, access_file: no/a.log}", "log.access_file: open the access log: "},
 		{"access log, a directory", "log: {access: all, access_file: .}", "log.access_file: open the access log: "},
-		{"countries", "links: {country: no.csv}", "links.country: load countries: "},
-		{"bad countries", "links: {country: bad.csv}", "line 1: \"x\" is not first,last,country"},
+		{"countries", `links: {listen: "127.0.0.1:0", country: no.csv}`, "links.country: load countries: "},
+		{"bad countries", `links: {listen: "127.0.0.1:0", country: bad.csv}`,
+			`line 1: "x" is not first,last,country`},
 		{"disk", "cache: {disk: {path: app.db}}", "cache.disk.path: {dir}/app.db is a database of SQLite"},
 		{"items", `kv: {store: "sqlite:no/kv.db"}`, "kv.store: there is no directory {dir}/no: mkdir -p"},
-		{"links", `links: {database: "sqlite:no/l.db"}`, "links.database: there is no directory {dir}/no: mkdir -p"},
+		{"links", `links: {listen: "127.0.0.1:0", database: "sqlite:no/l.db"}`,
+			"links.database: there is no directory {dir}/no: mkdir -p"},
 		{"keys", `links: {listen: "0.0.0.0:0", base_url: "https://s.example"}`,
 			"links.listen: 0.0.0.0:0 can be reached from other machines and there is no key"},
 	}
@@ -49,9 +51,16 @@ func TestCheck_OpensWhatServeOpens(t *testing.T) {
 			// The listener of links is that of the file.
 			r := begin(t, []string{"HOTROW_LINKS_LISTEN="}, "-c", file)
 			_, want, _ = strings.Cut(want, ": ")
-			until(t, r.log, func() bool { return strings.Contains(r.log.String(), want) })
-			if code := r.stop(); code == 0 {
-				t.Errorf("hotrow serve starts:\n%s", r.log)
+			until(t, r.log, func() bool {
+				select {
+				case <-r.ended:
+					return true
+				default:
+					return false
+				}
+			})
+			if code := r.stop(); code == 0 || !strings.Contains(r.log.String(), want) {
+				t.Errorf("hotrow serve, exit %d, want %s:\n%s", code, want, r.log)
 			}
 		})
 	}
