@@ -26,22 +26,16 @@ func section(page, heading string) string {
 // together: a flag has its place in the section of its command, and what the section
 // calls a flag is one.
 func TestDocs_HaveEveryFlag(t *testing.T) {
-	text, err := os.ReadFile("../../docs/reference/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	links, err := os.ReadFile("../../docs/howto/links.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readPage(t, "../../docs/reference/cli.md")
+	links := readPage(t, "../../docs/howto/links.md")
 	written := regexp.MustCompile("--[a-z][a-z0-9-]*")
 	known := make(map[string]map[string]bool)
 	for _, leaf := range leaves(new(program).root()) {
 		full := pathOf(leaf)
 		name, _, _ := strings.Cut(full, " ")
-		page := section(string(text), "## "+name)
+		page := section(text, "## "+name)
 		if name == "links" {
-			page += string(links)
+			page += links
 		}
 		if known[name] == nil {
 			known[name] = make(map[string]bool)
@@ -54,7 +48,7 @@ func TestDocs_HaveEveryFlag(t *testing.T) {
 		})
 	}
 	for name, flags := range known {
-		for _, f := range written.FindAllString(section(string(text), "## "+name), -1) {
+		for _, f := range written.FindAllString(section(text, "## "+name), -1) {
 			if !flags[f] {
 				t.Errorf("docs/reference/cli.md, %s: %s is not a flag", name, f)
 			}
@@ -65,10 +59,7 @@ func TestDocs_HaveEveryFlag(t *testing.T) {
 // TestDocs_HaveEveryMetric holds the reference of the metrics and what the demo's
 // operator's port gives together.
 func TestDocs_HaveEveryMetric(t *testing.T) {
-	text, err := os.ReadFile("../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readPage(t, "../../docs/reference/metrics.md")
 	r := serve(t, "demo", "--file", t.TempDir()+"/demo.db")
 	_, body := get(t, r.ops+"/metrics")
 	all := regexp.MustCompile(`(?m)^# TYPE (hotrow_\S+)`).FindAllStringSubmatch(body, -1)
@@ -76,7 +67,7 @@ func TestDocs_HaveEveryMetric(t *testing.T) {
 		t.Errorf("%d metrics: the demo does not show them", len(all))
 	}
 	for _, m := range all {
-		if !strings.Contains(string(text), "`"+m[1]+"`") {
+		if !strings.Contains(text, "`"+m[1]+"`") {
 			t.Errorf("docs/reference/metrics.md does not have %s", m[1])
 		}
 	}
@@ -85,11 +76,8 @@ func TestDocs_HaveEveryMetric(t *testing.T) {
 // Every variable that a command reads is in one table, of which serve and check
 // know what is unknown; the page has those that no key of the file has.
 func TestDocs_HaveEveryVariable(t *testing.T) {
-	text, err := os.ReadFile("../../docs/reference/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := section(string(text), "## Variables")
+	text := readPage(t, "../../docs/reference/cli.md")
+	page := section(text, "## Variables")
 	known := make(map[string]config.Variable)
 	for _, v := range config.Variables() {
 		known[v.Name] = v
@@ -126,4 +114,14 @@ func TestDocs_HaveEveryVariable(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Errorf("documented variables: %v, %v", warnings, err)
 	}
+}
+
+// readPage returns a page of the docs.
+func readPage(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 
 type getCmd struct {
 	Document, Ops, Server, Token, Direct string
-	Explain, NoCache                     bool
+	Explain, NoCache, Verbose            bool
 
 	trustFlags
 }
@@ -31,8 +32,10 @@ func getCommand(p *program) *cobra.Command {
 	cmd := p.command("get", "Read one document, from the running server or directly.", c.Run,
 		argument{"<document>", "RESOURCE/KEY, or a list: RESOURCE?QUERY.", &c.Document})
 	f := cmd.Flags()
+	f.BoolVarP(&c.Verbose, "verbose", "v", false,
+		"Show the request, the headers that matter, and where the answer came from.")
 	f.BoolVar(&c.Explain, "explain", false,
-		"Say where the answer came from; of a list, what memory has of it.")
+		"The same and on what the copy depends; of a list, what memory has of it.")
 	opsFlag(f, &c.Ops)
 	f.Var(newAddress(&c.Server, "http://127.0.0.1:8080"), "server",
 		"`URL` of the running server.")
@@ -79,30 +82,17 @@ func (c *getCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	if c.Verbose || c.Explain {
+		tell(p, resp, len(body), time.Since(begin))
+	}
 	if c.Explain {
-		explain(p, resp, len(body), time.Since(begin))
 		c.explainWords(p, client)
 	}
-	fmt.Fprintf(p.stdout, "%s\n", body)
+	fmt.Fprintf(p.stdout, "%s\n", bytes.TrimSuffix(body, []byte("\n")))
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s: %s", c.Document, resp.Status)
 	}
 	return nil
-}
-
-// explain says what the headers of an answer say.
-func explain(p *program, resp *http.Response, size int, took time.Duration) {
-	fmt.Fprintf(p.stderr, "status    %s\n", resp.Status)
-	for _, h := range []struct{ name, header string }{
-		{"tier", "Cache-Status"}, {"token", "Hotrow-Position"}, {"etag", "Etag"},
-		{"type", "Content-Type"},
-	} {
-		if v := resp.Header.Get(h.header); v != "" {
-			fmt.Fprintf(p.stderr, "%-9s %s\n", h.name, v)
-		}
-	}
-	fmt.Fprintf(p.stderr, "size      %d bytes\ntook      %v, a connection included\n", size,
-		took.Round(time.Microsecond))
 }
 
 // direct reads the database itself.
@@ -187,7 +177,7 @@ func (c *getCmd) load(
 	if err != nil {
 		return err
 	}
-	if c.Explain {
+	if c.Verbose || c.Explain {
 		for _, sql := range plan.SQL() {
 			fmt.Fprintf(p.stderr, "sql       %s\n", sql)
 		}
