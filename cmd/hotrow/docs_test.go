@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -113,6 +114,35 @@ func TestDocs_HaveEveryVariable(t *testing.T) {
 	_, warnings, err := config.Parse("empty", "", env)
 	if err != nil || len(warnings) > 0 {
 		t.Errorf("documented variables: %v, %v", warnings, err)
+	}
+}
+
+// TestPages_BeginWithWhatWorks runs the first commands of the pages that begin with some, and with
+// what they print, beside the demo.
+func TestPages_BeginWithWhatWorks(t *testing.T) {
+	s := newTutorial(t)
+	s.env = append(s.env, "HOTROW_LINKS_LISTEN="+s.at("9999"), "HOTROW_RESP_LISTEN="+s.at("6380"),
+		"HOTROW_MEMCACHE_LISTEN="+s.at("11212"))
+	s.serve(t, "hotrow demo --still --file demo.db")
+	pages, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"dba.md", "queries.md", "hotrow.md", "postgresql.md", "browser.md"} // have tests of their own
+	n := 0
+	for _, page := range pages {
+		head, _, _ := strings.Cut(readPage(t, page), "\n## ")
+		head, output, ok := strings.Cut(head, "```output\n")
+		output, _, _ = strings.Cut(output, "```")
+		if !ok || slices.Contains(others, filepath.Base(page)) {
+			continue
+		}
+		n++
+		steps := stepsOf(t, page, head+"```output\n"+output+"```")
+		t.Run(filepath.Base(page), func(t *testing.T) { s.run(t, steps[0]) })
+	}
+	if n < 10 {
+		t.Errorf("%d pages begin so", n)
 	}
 }
 

@@ -25,7 +25,7 @@ var house = []room{
 		heavy: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
 			"github.com/KimMachineGun/automemlimit", "golang.org/x/term"},
 		tests: []string{"bench/load", "browsertest", "client", "dbtest", "restart", "tlstest", "client/wire/gofast",
-			"client/wire/rows"},
+			"client/wire/rows", "github.com/goccy/go-yaml"},
 	},
 	{
 		dir: "internal/stress",

@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -13,15 +15,35 @@ import (
 var (
 	// inlineLink matches the target of [text](target) and ![alt](target).
 	inlineLink = regexp.MustCompile(`\]\(([^()\s]+)(?:\s+"[^"]*")?\)`)
+	// markup matches the target of an element: <img src="...">, <source srcset="...">.
+	markup = regexp.MustCompile(`(?:src|srcset|href)="([^"\s]+)"`)
 	// heading matches a Markdown heading's text.
 	heading = regexp.MustCompile(`(?m)^#{1,6}\s+(.+?)\s*#*\s*$`)
 	// fence matches a block of code, where brackets are no links.
 	fence = regexp.MustCompile("(?ms)^ *```.*?^ *```|`[^`\n]*`")
 )
 
+// elsewhere are the links to other sites. No test follows them: look at them by hand.
+var elsewhere = []string{
+	"http://ltsv.org/",
+	"https://github.com/bnclabs/gofast",
+	"https://github.com/davidkroell/shortcut",
+	"https://github.com/kazeburo/chocon",
+	"https://github.com/kazeburo/chocon/pull/35",
+	"https://github.com/kazeburo/chocon/pull/37",
+	"https://github.com/monperrus/crawler-user-agents",
+	"https://github.com/redis/lettuce/issues/3481",
+	"https://github.com/romapres2010/resttest",
+	"https://github.com/stanaka/go-rest-api-server",
+	"https://html.spec.whatwg.org/multipage/server-sent-events.html",
+	"https://jedisct1.github.io/minisign/",
+	"https://templ.guide",
+}
+
 // TestLinks_LeadSomewhere follows every link of a Markdown file to a file of the
-// repository, and its anchor to a heading.
+// repository, and its anchor to a heading. The others are those of elsewhere.
 func TestLinks_LeadSomewhere(t *testing.T) {
+	found := make(map[string]bool)
 	for _, file := range mustList() {
 		if !strings.HasSuffix(file, ".md") || strings.Contains(file, "/testdata/") {
 			continue
@@ -31,11 +53,18 @@ func TestLinks_LeadSomewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		prose := fence.ReplaceAllString(string(text), "")
-		for _, m := range inlineLink.FindAllStringSubmatch(prose, -1) {
+		links := append(inlineLink.FindAllStringSubmatch(prose, -1), markup.FindAllStringSubmatch(prose, -1)...)
+		for _, m := range links {
 			if why := deadLink(file, m[1]); why != "" {
 				t.Errorf("%s: link to %s: %s", file, m[1], why)
 			}
+			if strings.Contains(m[1], "://") {
+				found[m[1]] = true
+			}
 		}
+	}
+	if all := slices.Sorted(maps.Keys(found)); !slices.Equal(all, elsewhere) {
+		t.Errorf("links to other sites:\n%s\nwant those of the list:\n%s", all, elsewhere)
 	}
 }
 
