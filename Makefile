@@ -91,6 +91,10 @@ generate: ## make the Go code of the web pages anew: *_templ.go of *.templ
 	$(TOOL) templ fmt -log-level=warn internal
 	$(TOOL) templ generate -log-level=warn
 
+.PHONY: pictures
+pictures: deps ## the animated picture and the screenshots of docs/pictures, from real runs (two minutes)
+	HOTROW_PICTURES=write $(GO) test -trimpath ./internal/pictures -count=1 -v
+
 .PHONY: lint
 lint: ## gofmt, staticcheck, and whether make generate was run; the rules of our own are tests, in internal/policy
 	@unformatted=$$(gofmt -l cmd internal client); test -z "$$unformatted" || \

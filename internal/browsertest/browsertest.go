@@ -199,8 +199,9 @@ func (tab *Tab) Console() []string {
 	return append([]string(nil), tab.console...)
 }
 
-// Screenshot takes a picture of the whole page into build/artifacts/NAME.png.
-func (tab *Tab) Screenshot(name string) {
+// Screenshot takes a picture of the whole page into build/artifacts/NAME.png, and returns
+// that file.
+func (tab *Tab) Screenshot(name string) string {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, pageTimeout)
 	defer cancel()
@@ -219,6 +220,7 @@ func (tab *Tab) Screenshot(name string) {
 	if err := os.WriteFile(path, picture, 0o644); err != nil {
 		tab.t.Fatal(err)
 	}
+	return path
 }
 
 // root returns the repository's root: where go.mod is.

@@ -148,6 +148,10 @@ var house = []room{
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
 	},
 	{
+		dir:   "internal/pictures",
+		tests: []string{"browsertest", "dbtest"},
+	},
+	{
 		dir:   "internal/apps",
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
 	},
