@@ -107,7 +107,7 @@ func (b *beats) count(list *[]answered, from time.Time) (n int) {
 }
 
 var notComplete = regexp.MustCompile(
-	`^as of (\S+): .*(?:LAGGING|FEED LOST): not known to be complete for ([0-9.]+) (m?s)`)
+	`^(\S+): (?:Behind|Cut off from) the database.* by up to ([0-9.]+) (m?s)`)
 
 // says cuts, and returns how long it takes the page to say so. What it says is true.
 func (b *beats) says(tab *browsertest.Tab, cut func()) time.Duration {
@@ -115,7 +115,7 @@ func (b *beats) says(tab *browsertest.Tab, cut func()) time.Duration {
 	began := time.Now()
 	cut()
 	for {
-		text, _ := tab.Eval(`(v => v.title + ': ' + v.textContent)(document.querySelector('.verdict'))`).(string)
+		text, _ := tab.Eval(`(v => v.dataset.at + ': ' + v.textContent)(document.querySelector('.verdict'))`).(string)
 		said := time.Now()
 		if m := notComplete.FindStringSubmatch(text); m != nil {
 			at, err := time.Parse(time.RFC3339Nano, m[1])
@@ -189,7 +189,7 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 	goOn := func() { mended(); mended = func() {} }
 	fresh := func() {
 		t.Helper()
-		tab.Until(`document.querySelector('.verdict b').textContent.includes('FRESH')`)
+		tab.Until(`document.querySelector('.verdict b').textContent.startsWith('Fresh')`)
 		from := time.Now()
 		until(t, r.log, func() bool { return b.count(&b.plain, from) >= 300 })
 	}

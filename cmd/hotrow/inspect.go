@@ -15,7 +15,7 @@ import (
 )
 
 // inspectedBody is how many bytes of a document an inspection shows.
-const inspectedBody = 4 << 10
+const inspectedBody = 16 << 10
 
 // inspect says what is kept of a document, or of a list; compare reads the document from
 // the database as well.
@@ -90,9 +90,14 @@ func describe(in *ops.Inspection, a *resource.Answer) {
 	in.Stale = a.Origin == resource.HitStale
 	in.Lag, in.Bytes = ops.Seconds(a.Lag), a.Doc.Size()
 	if in.Row {
-		body := a.Doc.Body()
-		in.ETag, in.Body = a.Doc.ETag(), string(body[:min(len(body), inspectedBody)])
+		in.ETag, in.Body = a.Doc.ETag(), shownBody(a.Doc)
 	}
+}
+
+// shownBody is as much of a document as an inspection shows.
+func shownBody(d *row.Document) string {
+	body := d.Body()
+	return string(body[:min(len(body), inspectedBody)])
 }
 
 // readDatabase reads a document from the database, and compares it with doc if there is
@@ -107,7 +112,7 @@ func readDatabase(
 	}
 	c := &ops.Compare{Row: !now.Doc.Absent(), Took: ops.Seconds(time.Since(began))}
 	if c.Row {
-		c.ETag = now.Doc.ETag()
+		c.ETag, c.Body = now.Doc.ETag(), shownBody(now.Doc)
 	}
 	if doc != nil {
 		c.Same = doc.Absent() == now.Doc.Absent() &&

@@ -159,7 +159,7 @@ func badKey(err error) error {
 // snapshot collects what everybody counts.
 func (s *server) snapshot() ops.Snapshot {
 	st := s.set.Stats()
-	snap := ops.Snapshot{Hits: histogram(s.front.Hits()), Panics: workers.Panics()}
+	snap := ops.Snapshot{Panics: workers.Panics()}
 	addRequests(&snap, "http", s.front.Stats())
 	t := s.memory.Stats()
 	shares := s.shares(s.memory.Shares())

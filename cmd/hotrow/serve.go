@@ -329,6 +329,7 @@ func (s *server) serveOps(failed chan<- error) {
 	}
 	s.opsGate = admit.New(front.Admit(nil), ln.Addr(), s.log)
 	port := s.opsHandler()
+	port.Start()
 	s.ops = httpserve.Server(port, httpserve.Timeouts{
 		Write: 2 * time.Minute, // a CPU profile takes its time
 	}, s.log)

@@ -113,7 +113,7 @@ func (c *topCmd) print(p *program, body io.Reader) error {
 	return err
 }
 
-// maxEvent is the longest event of /-/live: five minutes of frames.
+// maxEvent is the longest event of /-/live: the last records of the log.
 const maxEvent = 4 << 20
 
 // readLive reads server-sent events and gives each to take, whose data is good until it

@@ -37,7 +37,7 @@ func askedFor(t *testing.T) *running {
 func TestTop_PrintsOnce(t *testing.T) {
 	r := askedFor(t)
 	text := mustCommand(t, "top", "--once", r.ops)
-	for _, part := range []string{"FRESH: every change up to", "answers/s", "word ", "memory "} {
+	for _, part := range []string{"Fresh: ", "answers/s", "word ", "memory "} {
 		if !strings.Contains(text, part) {
 			t.Errorf("hotrow top --once does not say %q:\n%s", part, text)
 		}
@@ -77,7 +77,7 @@ func TestTop_InATerminal(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command(tmux, "-S", socket, "kill-server").Run() })
 	until(t, r.log, func() bool {
 		screen := do("capture-pane", "-p")
-		return strings.Contains(screen, "FRESH: every change") && strings.Contains(screen, "feed attached") &&
+		return strings.Contains(screen, "Fresh: ") && strings.Contains(screen, "feed attached") &&
 			strings.Contains(screen, "sorted by rate") && strings.Contains(screen, "word  ")
 	})
 	do("send-keys", "n")

@@ -51,6 +51,7 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 			style = topGood
 		}
 		add(style, "%s: %s", s.Source, s.Verdict)
+		add(topPlain, "  %s", s.Cause)
 		add(topPlain, "  feed %s  epoch %d  changes/s %s  gaps %d  unsettled %s  "+
 			"connections %d+%d idle, %d wait  loads/s %s, p99 %s", cmp.Or(s.Mode, "none"), s.Epoch,
 			amount(s.Changes), s.Gaps, short(time.Duration(s.UnsettledOldest).Seconds()), s.InUse,

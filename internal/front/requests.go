@@ -31,12 +31,15 @@ func (r *Requests[C]) Observe(resource string, code C, d time.Duration) {
 // Keep forgets what was counted for resources, but for those of which served reports true: a
 // reload has taken them away. gone is called with each.
 func (r *Requests[C]) Keep(served func(name string) bool, gone func(*ResourceStats[C])) {
-	for name, s := range r.Sum() {
-		if name != "" && !served(name) {
-			r.byResource.Delete(name)
+	r.byResource.Range(func(name, of any) bool {
+		if n := name.(string); n != "" && !served(n) {
+			r.byResource.Delete(n)
+			s := &ResourceStats[C]{Resource: n, Codes: make(map[C]uint64)}
+			s.add(of.(*requests))
 			gone(s)
 		}
-	}
+		return true
+	})
 }
 
 // at returns what m has under a key, which is made when there is none. A key is no any, which
@@ -52,13 +55,8 @@ func at[T any, K comparable](m *sync.Map, key K) *T {
 // Sum returns what was counted, for loops to add to.
 func (r *Requests[C]) Sum() ByResource[C] {
 	all := make(ByResource[C])
-	r.byResource.Range(func(name, v any) bool {
-		from, to := v.(*requests), all.Of(name.(string))
-		from.byCode.Range(func(code, n any) bool {
-			to.Codes[code.(C)] = n.(*atomic.Uint64).Load()
-			return true
-		})
-		from.took.AddTo(&to.Histogram)
+	r.byResource.Range(func(name, of any) bool {
+		all.Of(name.(string)).add(of.(*requests))
 		return true
 	})
 	return all
@@ -69,6 +67,14 @@ type ResourceStats[C comparable] struct {
 	Resource string // "" for requests that reached none
 	Codes    map[C]uint64
 	Histogram
+}
+
+func (s *ResourceStats[C]) add(of *requests) {
+	of.byCode.Range(func(code, n any) bool {
+		s.Codes[code.(C)] += n.(*atomic.Uint64).Load()
+		return true
+	})
+	of.took.AddTo(&s.Histogram)
 }
 
 // ByResource adds up what loops and others have counted, by the name of the resource.

@@ -20,8 +20,8 @@ var consoleFiles = webpage.Files(consoleAssets)
 // consolePolicy is the Content-Security-Policy: nothing runs, and nothing is loaded, that
 // this port has not sent as a file of its own.
 const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; " +
-	"img-src 'self' data:; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; " +
-	"base-uri 'none'"
+	"img-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; " +
+	"base-uri 'none'; require-trusted-types-for 'script'"
 
 const consolePage = "console.html"
 

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
-// shownResources is how many resources a frame tells of: those with the most requests.
-const shownResources = 100
+// shownResources is how many resources a frame tells of: those with the most requests. A frame
+// has 64 KiB at most.
+const shownResources = 50
 
 // A Frame is the state of a hotrow, and its rates since the frame before. All durations
 // are in seconds, all rates are for one second.
@@ -19,13 +21,14 @@ type Frame struct {
 	Interval  Seconds         `json:"interval"` // what the rates are of; 0: there are none yet
 	Answers   Answers         `json:"answers"`
 	Requests  Durations       `json:"requests"` // of all protocols
-	Latency   *Latency        `json:"latency,omitempty"`
 	Sources   []SourceFrame   `json:"sources"`
 	Resources []ResourceFrame `json:"resources,omitempty"` // the busiest
 	Tables    int             `json:"tables,omitempty"`    // resources, shown or not
 	Tiers     []Tier          `json:"tiers"`
 	Watchers  int             `json:"watchers"`
 	Hottest   *Hottest        `json:"hottest,omitempty"`
+	Point     *Point          `json:"point,omitempty"`  // nil: there are no rates yet
+	Step      *Point          `json:"step,omitempty"`   // of the last minutes, when they end
 	Alarms    []string        `json:"alarms,omitempty"` // what is lost and does not come back
 	Events    []Event         `json:"events,omitempty"` // since the frame before
 
@@ -61,18 +64,6 @@ func (a *Answers) Database() float64 { return a.Miss + a.Bypass }
 // All returns the answers, wherever they came from.
 func (a *Answers) All() float64 { return a.Memory + a.Disk + a.Miss + a.Bypass + a.Stale }
 
-// Latency is how long what has ended since the frame before has taken, by duration.
-type Latency struct {
-	Hits  Buckets `json:"hits"`  // answered from memory by an event loop
-	Loads Buckets `json:"loads"` // of the databases
-}
-
-// Buckets are rates by duration: one for each bound, and one for all beyond.
-type Buckets struct {
-	Bounds []float64 `json:"bounds"` // seconds, ascending: upper bounds, inclusive
-	Rates  []float64 `json:"rates"`
-}
-
 // Durations are those of what has ended since the frame before.
 type Durations struct {
 	Rate float64 `json:"rate"`
@@ -84,6 +75,7 @@ type Durations struct {
 type SourceFrame struct {
 	Feed
 	Verdict string    `json:"verdict"` // whether it is fresh, in words
+	Cause   string    `json:"cause"`   // why, or what follows from it
 	Changes float64   `json:"changes"` // rows that the feed has told of
 	Loads   Durations `json:"loads"`
 	InUse   int       `json:"connections_in_use"`
@@ -108,36 +100,48 @@ type ResourceFrame struct {
 // verdict says of a feed whether what is in memory is fresh.
 func verdict(f *Feed) string {
 	lag := spoken(time.Duration(f.Lag))
-	switch f.State {
-	case "fresh":
-		if f.Rests {
-			return fmt.Sprintf("FRESH, idle: looked %.1f s ago, and does again for who asks",
-				time.Duration(f.Lag).Seconds()) + epochOf(f)
-		}
-		return "FRESH: every change up to " + lag + " ago is in" + epochOf(f)
-	case "none":
-		return "NO FEED: nothing is kept longer than its ttl"
-	case "lagging":
-		if !f.Up {
-			return "FEED LOST: not known to be complete for " + lag +
-				"; answers from memory are flagged as stale"
-		}
-		return "LAGGING: not known to be complete for " + lag +
-			"; answers from memory are flagged as stale"
+	switch {
+	case f.State == "fresh" && f.Rests:
+		return "Fresh: looked at the database " + lag + " ago"
+	case f.State == "fresh":
+		return "Fresh: " + lag + " behind the database"
+	case f.State == "none":
+		return "Not followed: changes of the database are not seen"
+	case f.State == "lagging" && f.Up:
+		return "Behind the database by up to " + lag
+	case f.State == "lagging":
+		return "Cut off from the database, behind it by up to " + lag
 	}
-	return "NOT REACHED: the database has not answered yet"
+	return "Not reached: the database has not answered yet"
 }
 
-// epochOf says since when what is in memory counts, and why what was there before does not.
-func epochOf(f *Feed) string {
-	if f.EpochWhy == "" {
+// cause says why a feed is in its state, or what follows from that, and since when what is in
+// memory counts. It names no addresses.
+func cause(f *Feed) string {
+	const marked = "Answers from memory are marked as stale."
+	switch {
+	case f.State == "fresh" && f.Rests:
+		return "Nobody reads. It looks again for who asks." + counts(f)
+	case f.State == "fresh":
+		return "Every change up to then is in the answers." + counts(f)
+	case f.State == "none":
+		return "Nothing is kept longer than the ttl of its table."
+	case f.State == "lagging" && f.Up:
+		return "Changes come, but not all of them for certain. " + marked
+	case f.State == "lagging":
+		return "The connection that reports changes is lost, and is opened again. " + marked
+	}
+	return "It is tried again. The log below has the error."
+}
+
+// counts says since when what is in memory counts, and why what was there before does not.
+func counts(f *Feed) string {
+	if f.Epoch <= 1 || f.EpochWhy == "" {
 		return ""
 	}
-	text := fmt.Sprintf("; epoch %d for %s", f.Epoch, spoken(time.Duration(f.EpochAge)))
-	if f.Epoch > 1 {
-		text += " (" + f.EpochWhy + ")"
-	}
-	return text
+	why, _, _ := strings.Cut(f.EpochWhy, ":") // what follows is an error, with addresses
+	return fmt.Sprintf(" %s ago all that was kept was forgotten: %s.",
+		spoken(time.Duration(f.EpochAge)), why)
 }
 
 // spoken is a duration with about three digits.
@@ -165,7 +169,6 @@ func newFrame(before, now *Snapshot, interval time.Duration) Frame {
 		Sources: []SourceFrame{}, Watchers: now.Watchers, Alarms: now.Alarms,
 	}
 	f.Requests = allRequests(before, now, interval)
-	f.Latency = latency(before, now, interval)
 	for i := range now.Feeds {
 		f.Sources = append(f.Sources, sourceFrame(&now.Feeds[i], before, now, interval))
 	}
@@ -196,6 +199,32 @@ func resourceFrames(before, now *Snapshot, interval time.Duration) []ResourceFra
 			cmp.Compare(a.Name, b.Name))
 	})
 	return all
+}
+
+// resourceOrders are the orders in which resources are asked for.
+var resourceOrders = map[string]func(a, b *ResourceFrame) int{
+	"name":     func(a, b *ResourceFrame) int { return cmp.Compare(a.Name, b.Name) },
+	"rate":     by(func(r *ResourceFrame) float64 { return r.Rate }),
+	"memory":   by(func(r *ResourceFrame) float64 { return r.HitRatio }),
+	"reads":    by(func(r *ResourceFrame) float64 { return r.Answers.Database() }),
+	"stale":    by(func(r *ResourceFrame) float64 { return r.Answers.Stale }),
+	"changes":  by(func(r *ResourceFrame) float64 { return r.Changes }),
+	"kept":     by(func(r *ResourceFrame) float64 { return r.Cacheability }),
+	"watchers": by(func(r *ResourceFrame) float64 { return float64(r.Watchers) }),
+	"bytes":    by((*ResourceFrame).bytes),
+	"total":    by(func(r *ResourceFrame) float64 { return float64(r.Total) }),
+}
+
+func by(of func(*ResourceFrame) float64) func(a, b *ResourceFrame) int {
+	return func(a, b *ResourceFrame) int { return cmp.Compare(of(a), of(b)) }
+}
+
+// bytes are what r takes of the memory.
+func (r *ResourceFrame) bytes() (n float64) {
+	for _, s := range r.Memory {
+		n += float64(s.Bytes)
+	}
+	return n
 }
 
 func (a *Answers) add(b Answers) {
@@ -256,7 +285,7 @@ func lookups(r *Resource) (memory, disk Lookups) {
 
 // sourceFrame compares a source with what it was.
 func sourceFrame(feed *Feed, before, now *Snapshot, interval time.Duration) SourceFrame {
-	s := SourceFrame{Feed: *feed, Verdict: verdict(feed)}
+	s := SourceFrame{Feed: *feed, Verdict: verdict(feed), Cause: cause(feed)}
 	for i := range before.Feeds {
 		if before.Feeds[i].Source == feed.Source {
 			s.Changes = rate(before.Feeds[i].Events, feed.Events, interval)
@@ -281,28 +310,6 @@ func loads(list []Queries, source string) Histogram {
 		}
 	}
 	return all
-}
-
-// latency compares histograms; nil: there is nothing before.
-func latency(before, now *Snapshot, interval time.Duration) *Latency {
-	if interval <= 0 {
-		return nil
-	}
-	return &Latency{Hits: buckets(before.Hits, now.Hits, interval),
-		Loads: buckets(loads(before.Queries, ""), loads(now.Queries, ""), interval)}
-}
-
-func buckets(before, now Histogram, interval time.Duration) Buckets {
-	b := Buckets{Bounds: append([]float64{}, now.Bounds...),
-		Rates: make([]float64, len(now.Counts))}
-	for i, n := range now.Counts {
-		was := uint64(0)
-		if i < len(before.Counts) {
-			was = before.Counts[i]
-		}
-		b.Rates[i] = rate(was, n, interval)
-	}
-	return b
 }
 
 // allRequests are the durations of requests of all protocols whose buckets are alike.

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,18 +50,13 @@ func TestFrame_HasTheDurations(t *testing.T) {
 	load := func(source string, counts ...uint64) Queries {
 		return Queries{Source: source, Op: "load", Duration: h(counts...)}
 	}
-	before := Snapshot{Hits: h(1, 0, 0), Queries: []Queries{load("a", 1, 1, 1)}}
-	now := Snapshot{Hits: h(5, 2, 0), Queries: []Queries{load("a", 3, 1, 1), load("b", 0, 0, 4),
-		{Source: "a", Op: "fence", Duration: h(9, 9, 9)}}}
+	before := Snapshot{Queries: []Queries{load("a", 1, 1, 1)}}
+	now := Snapshot{Queries: []Queries{load("a", 3, 1, 1), load("b", 0, 2, 2),
+		{Source: "a", Op: "fence", Duration: h(9, 9, 9)}}, Feeds: []Feed{{Source: "a"}, {Source: "b"}},
+		Requests: []Requests{{Duration: h(1, 99, 0)}}}
 	f := newFrame(&before, &now, 2*time.Second)
-	if got := f.Latency.Hits.Rates; !slices.Equal(got, []float64{2, 1, 0}) {
-		t.Errorf("hits %v", got)
-	}
-	if got := f.Latency.Loads.Rates; !slices.Equal(got, []float64{1, 0, 2}) {
-		t.Errorf("loads %v", got)
-	}
-	if f := newFrame(&before, &now, 0); f.Latency != nil {
-		t.Errorf("without an interval: %v", f.Latency)
+	if p := f.point(); p[atReads] != 1+2 || p[atReadP50] != 2 || p[atP99] != 1.99 {
+		t.Errorf("point %v", p)
 	}
 }
 
@@ -85,10 +79,16 @@ func TestVerdict_IsOfEveryState(t *testing.T) {
 	seen := map[string]bool{}
 	for _, state := range FeedStates() {
 		for _, up := range []bool{true, false} {
-			v := verdict(&Feed{State: state, Up: up, Lag: Seconds(3200 * time.Millisecond)})
+			f := Feed{State: state, Up: up, Lag: Seconds(3200 * time.Millisecond), Epoch: 2,
+				EpochWhy: "the feed was lost: dial tcp 10.1.2.3:5432: refused"}
+			v := verdict(&f)
 			seen[v] = true
-			if (state == "fresh") != (v[:5] == "FRESH") {
+			if (state == "fresh") != strings.HasPrefix(v, "Fresh: 3.2 s behind the database") {
 				t.Errorf("%s, up %t: %s", state, up, v)
+			}
+			if c := cause(&f); !strings.HasSuffix(c, ".") || strings.Contains(c, "10.1.2.3") ||
+				(state == "fresh") != strings.HasSuffix(c, " ago all that was kept was forgotten: the feed was lost.") {
+				t.Errorf("%s, up %t: %s", state, up, c)
 			}
 		}
 	}
@@ -101,11 +101,15 @@ func TestVerdict_IsOfEveryState(t *testing.T) {
 // the last one was a while ago is no lag.
 func TestVerdict_OfAnIdleSource(t *testing.T) {
 	f := Feed{State: "fresh", Up: true, Rests: true, Lag: Seconds(430 * time.Millisecond)}
-	if v := verdict(&f); !strings.Contains(v, "idle: looked 0.4 s ago") {
+	if v := verdict(&f); v != "Fresh: looked at the database 430 ms ago" {
 		t.Errorf("the verdict is %q", v)
 	}
+	frame := Frame{Sources: []SourceFrame{{Feed: f}}}
+	if p := frame.point(); p[atLag] != 0 {
+		t.Errorf("its lag is %v", p[atLag])
+	}
 	f.State = "lagging"
-	if v := verdict(&f); strings.Contains(v, "idle") {
+	if v := verdict(&f); !strings.HasPrefix(v, "Behind the database") {
 		t.Errorf("of one that lags it is %q", v)
 	}
 }

@@ -82,6 +82,7 @@ type Compare struct {
 	Row  bool    `json:"row"`
 	Same bool    `json:"same"` // as what is kept
 	ETag string  `json:"etag,omitempty"`
+	Body string  `json:"body,omitempty"` // JSON, shortened
 	Took Seconds `json:"took"`
 }
 

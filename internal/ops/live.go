@@ -1,10 +1,11 @@
 package ops
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -12,26 +13,27 @@ import (
 const (
 	framePeriod = time.Second
 	checkPeriod = framePeriod / 10 // how often it is checked whether a frame is due before
-	keptFrames  = 300              // five minutes of them, for who begins to look
+	idleShare   = 1000             // snapshots take one part in so many while nobody looks
+	maxPeriod   = 5 * time.Second  // between them, then
 	maxStreams  = 64               // streams at the same time
 	frameWrite  = 10 * time.Second
 )
 
-// live tells those who look what happens, a frame a second (server-sent events), and one
-// more when a source begins or ceases to be fresh. One frame is made for all of them, and
-// none while nobody looks: a snapshot takes as long as a scrape of /metrics.
+// live takes a snapshot a second, and keeps figures of it. Those who look are told what happens,
+// a frame a second (server-sent events), and one more when a source begins or ceases to be
+// fresh. One frame is made for all of them.
 type live struct {
 	o       Options
 	started time.Time
 	done    chan struct{} // closed by stop
+	looked  chan uint64   // somebody looks, and nobody did: the last event of before
 
 	mu      sync.Mutex // guards the fields below
 	streams map[*stream]struct{}
 	running bool
 	stopped bool
-	frames  [][]byte // the last keptFrames as JSON, without resources and events
-
-	all []ResourceFrame // of the last frame; nil while nobody looks
+	history history
+	all     []ResourceFrame // of the last frame; nil while nobody looks
 }
 
 // A stream is one client of /-/live. Frames that it does not take in time are left out. A
@@ -40,7 +42,7 @@ type stream struct{ frames chan []byte }
 
 func newLive(o Options) *live {
 	return &live{
-		o: o, started: time.Now(), done: make(chan struct{}),
+		o: o, started: time.Now(), done: make(chan struct{}), looked: make(chan uint64, 1),
 		streams: make(map[*stream]struct{}),
 	}
 }
@@ -57,8 +59,8 @@ func (l *live) stop() {
 
 // ServeHTTP streams frames until the client has gone, or is the operator's no more, or the
 // server stops. First come the
-// frames of the last minutes in which somebody looked, as one event named history, and
-// what is kept of the log, as one named events.
+// figures of the last minutes and of a day, as one event named history, and what is kept of the
+// log, as one named events.
 func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k, history, ok := l.join()
 	if !ok {
@@ -79,9 +81,8 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return rc.Flush() == nil
 	}
-	events, err := json.Marshal(append([]Event{}, l.o.Events.Since(0)...))
-	if err != nil || !send(fmt.Appendf(nil, "retry: 2000\nevent: history\ndata: [%s]\n\n"+
-		"event: events\ndata: %s\n\n", history, events)) {
+	if !send([]byte("retry: 2000\n")) || !send(eventOf("history", history)) ||
+		!send(eventOf("events", append([]Event{}, l.o.Events.Since(0)...))) {
 		return
 	}
 	for {
@@ -96,20 +97,45 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// join adds a stream, and starts the clock for the first. The history is that of before.
-func (l *live) join() (k *stream, history []byte, ok bool) {
+// A History is the first event of a stream. Its lists are shared and must not be changed.
+type History struct {
+	Names   []string `json:"names"`   // of the figures of a point
+	Minutes []Point  `json:"minutes"` // the last, a second each, oldest first
+	Day     []Point  `json:"day"`     // the last, five minutes each
+}
+
+// join adds a stream. The history is that of before.
+func (l *live) join() (k *stream, h History, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped || len(l.streams) >= maxStreams {
-		return nil, nil, false
+		return nil, h, false
 	}
 	k = &stream{frames: make(chan []byte, 2)}
-	l.streams[k] = struct{}{}
-	if !l.running {
+	if l.streams[k] = struct{}{}; len(l.streams) == 1 {
+		select {
+		case l.looked <- l.o.Events.Last():
+		default:
+		}
+	}
+	l.startLocked()
+	return k, History{PointNames[:], append([]Point{}, l.history.minutes...),
+		append([]Point{}, l.history.day...)}, true
+}
+
+// start begins to take snapshots.
+func (l *live) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.startLocked()
+}
+
+// startLocked is start. l.mu is held.
+func (l *live) startLocked() {
+	if !l.running && !l.stopped {
 		l.running = true
 		go l.run()
 	}
-	return k, bytes.Join(l.frames, []byte{','}), true
 }
 
 func (l *live) leave(k *stream) {
@@ -118,44 +144,45 @@ func (l *live) leave(k *stream) {
 	delete(l.streams, k)
 }
 
-// run makes frames while somebody looks. The first, which has no rates, comes at once.
+// run takes snapshots until l is stopped, and makes frames of them while somebody looks. The
+// first for who begins to look comes at once and has no rates.
 func (l *live) run() {
-	ticker, checks := time.NewTicker(framePeriod), time.NewTicker(checkPeriod)
-	defer ticker.Stop()
-	defer checks.Stop()
-	before, at := Snapshot{}, time.Time{}
-	told := l.o.Events.Last()
-	for {
-		behind := l.behind() // before the snapshot: what changes meanwhile is told again
-		now := l.o.Stats()
-		t := time.Now()
-		var interval time.Duration
-		if !at.IsZero() {
-			interval = t.Sub(at)
+	told, behind, looking := uint64(0), 0, false
+	before, at := l.o.Stats(), time.Now()
+	for due := at.Add(framePeriod); ; {
+		wait := time.Until(due)
+		if looking {
+			wait = min(wait, checkPeriod)
 		}
-		f := newFrame(&before, &now, interval)
-		f.Version, f.Uptime = l.o.Version, Seconds(time.Since(l.started))
-		f.Events = l.o.Events.Since(told)
-		if l.o.Hottest != nil {
-			hot := l.o.Hottest()
-			f.Hottest = &hot
-		}
-		if n := len(f.Events); n > 0 {
-			told = f.Events[n-1].Number
-		}
-		before, at = now, t
-		if !l.send(&f) {
+		begins := false
+		select {
+		case <-l.done:
 			return
-		}
-		for due := false; !due; {
-			select {
-			case <-ticker.C:
-				due = true
-			case <-checks.C:
-				due = l.behind() != behind
-			case <-l.done:
-				return
+		case last := <-l.looked:
+			if begins = !looking; begins {
+				told = last
 			}
+		case <-time.After(wait):
+		}
+		was := behind
+		if behind = l.behind(); !begins && behind == was && time.Now().Before(due) {
+			continue
+		}
+		began := time.Now() // after behind: what changes meanwhile is told again
+		now, t := l.o.Stats(), time.Now()
+		due = t.Add(framePeriod)
+		f := newFrame(&before, &now, t.Sub(at))
+		if begins {
+			f, looking = newFrame(new(Snapshot), &now, 0), true
+		} else {
+			p := f.point()
+			f.Point, f.Step = &p, l.keep(p)
+			before, at = now, t
+		}
+		if looking {
+			looking = l.tell(&f, &told)
+		} else { // thousands of tables take their time
+			due = t.Add(min(max(framePeriod, idleShare*time.Since(began)), maxPeriod))
 		}
 	}
 }
@@ -167,23 +194,29 @@ func (l *live) behind() int {
 	return l.o.Behind()
 }
 
-// send gives a frame to all streams. It reports false, and the clock stops, when there
-// are none.
-func (l *live) send(f *Frame) bool {
-	whole, err := json.Marshal(f)
-	if err != nil {
-		whole = fmt.Appendf(nil, `{"error":%q}`, err.Error())
+func (l *live) keep(p Point) *Point {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.history.add(p, time.Now())
+}
+
+// tell gives a frame to all streams, with the events after the one of number told. It reports
+// false when there are no streams.
+func (l *live) tell(f *Frame, told *uint64) bool {
+	f.Version, f.Uptime = l.o.Version, Seconds(time.Since(l.started))
+	if f.Events = l.o.Events.Since(*told); len(f.Events) > 0 {
+		*told = f.Events[len(f.Events)-1].Number
 	}
-	event := fmt.Appendf(nil, "event: frame\ndata: %s\n\n", whole)
-	short := *f
-	short.Resources, short.Tables, short.Events = nil, 0, nil
-	short.Latency, short.Hottest = nil, nil
-	kept, err := json.Marshal(&short)
+	if l.o.Hottest != nil {
+		hot := l.o.Hottest()
+		f.Hottest = &hot
+	}
+	event := eventOf("frame", f)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = f.all
 	if len(l.streams) == 0 {
-		l.running, l.all = false, nil
+		l.all = nil
 		if l.o.Rest != nil {
 			l.o.Rest()
 		}
@@ -195,10 +228,16 @@ func (l *live) send(f *Frame) bool {
 		default: // it has not taken the last two
 		}
 	}
-	if err == nil && f.Interval > 0 {
-		l.frames = append(l.frames[max(0, len(l.frames)-keptFrames+1):], kept)
-	}
 	return true
+}
+
+// eventOf returns the text of an event.
+func eventOf(name string, v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		data = fmt.Appendf(nil, `{"error":%q}`, err.Error())
+	}
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
 }
 
 // resources returns a page of all resources, with the rates of the last frame; while nobody
@@ -210,6 +249,15 @@ func (l *live) resources(p Page) any {
 	if all == nil {
 		now := l.o.Stats()
 		all = resourceFrames(new(Snapshot), &now, 0)
+	}
+	if order, ok := resourceOrders[strings.TrimPrefix(p.Sort, "-")]; ok {
+		all = slices.Clone(all)
+		slices.SortStableFunc(all, func(a, b ResourceFrame) int {
+			if p.Sort[0] == '-' {
+				return order(&b, &a)
+			}
+			return order(&a, &b)
+		})
 	}
 	list, of := cutPage(all, p, func(r *ResourceFrame) string { return r.Name })
 	return struct {

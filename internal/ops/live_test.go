@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,10 +24,11 @@ type stream struct {
 	resp   *http.Response
 	in     *bufio.Reader
 	events []ops.Event // of before
+	bytes  int         // of the last event
 }
 
 // follow opens a stream, and returns the history that it begins with.
-func follow(t *testing.T, url string) (*stream, []ops.Frame) {
+func follow(t *testing.T, url string) (*stream, ops.History) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit(20*time.Second))
 	t.Cleanup(cancel)
@@ -43,7 +45,7 @@ func follow(t *testing.T, url string) (*stream, []ops.Frame) {
 		t.Fatalf("/-/live = %s, %v", resp.Status, resp.Header)
 	}
 	s := &stream{t: t, resp: resp, in: bufio.NewReader(resp.Body)}
-	var history []ops.Frame
+	var history ops.History
 	s.next("history", &history)
 	s.next("events", &s.events)
 	return s, history
@@ -65,6 +67,7 @@ func (s *stream) next(kind string, v any) {
 			if event != kind {
 				s.t.Fatalf("the event is %q, want %q", event, kind)
 			}
+			s.bytes = len(data)
 			if err := json.Unmarshal([]byte(data), v); err != nil {
 				s.t.Fatal(err)
 			}
@@ -95,7 +98,7 @@ func counting() (o ops.Options, taken *atomic.Int64) {
 }
 
 func TestLive_TellsRatesAndEvents(t *testing.T) {
-	o, taken := counting()
+	o, _ := counting()
 	log := slog.New(o.Events.Handler(slog.NewTextHandler(io.Discard, nil)))
 	log.Info("before anybody looked")
 	port := ops.New(o)
@@ -103,10 +106,7 @@ func TestLive_TellsRatesAndEvents(t *testing.T) {
 	defer srv.Close()
 	defer port.Stop()
 
-	s, history := follow(t, srv.URL)
-	if len(history) != 0 {
-		t.Errorf("history before anybody looked: %d frames", len(history))
-	}
+	s, _ := follow(t, srv.URL)
 	first := s.frame()
 	if first.Interval != 0 || first.Answers != (ops.Answers{}) {
 		t.Errorf("the first frame has rates: %+v", first)
@@ -122,19 +122,21 @@ func TestLive_TellsRatesAndEvents(t *testing.T) {
 	if len(second.Events) != 1 || second.Events[0].Level != "WARN" {
 		t.Errorf("events of a frame: %v", second.Events)
 	}
-	if got := second.Answers.Memory * time.Duration(second.Interval).Seconds(); got < 99 || got > 101 {
-		t.Errorf("100 hits in %v s were %v a second", second.Interval, second.Answers.Memory)
+	// The first has a snapshot too.
+	if got := second.Answers.Memory * time.Duration(second.Interval).Seconds(); got < 99 || got > 201 {
+		t.Errorf("100 or 200 hits in %v s were %v a second", second.Interval, second.Answers.Memory)
 	}
-	if got := second.Sources[0].Changes * time.Duration(second.Interval).Seconds(); got < 9 || got > 11 {
-		t.Errorf("10 changes were %v", got)
+	if got := second.Sources[0].Changes * time.Duration(second.Interval).Seconds(); got < 9 || got > 21 {
+		t.Errorf("10 or 20 changes were %v", got)
 	}
-	if v := second.Sources[0].Verdict; !strings.HasPrefix(v, "LAGGING: ") {
+	if v := second.Sources[0].Verdict; !strings.HasPrefix(v, "Behind the database") {
 		t.Errorf("verdict %q", v)
 	}
 
 	// Another who looks gets the same frames, and what was before.
 	other, history := follow(t, srv.URL)
-	if len(history) == 0 || len(history[0].Resources) != 0 {
+	if len(history.Minutes) == 0 || len(history.Names) != len(history.Minutes[0]) ||
+		history.Names[1] != "memory" || !slices.Contains(history.Minutes, *second.Point) {
 		t.Errorf("history: %+v", history)
 	}
 	for a, b := s.frame(), other.frame(); !a.Time.Equal(b.Time); {
@@ -144,18 +146,48 @@ func TestLive_TellsRatesAndEvents(t *testing.T) {
 			b = other.frame()
 		}
 	}
+}
 
-	// While nobody looks no snapshot is taken.
-	_, _ = s.resp.Body.Close(), other.resp.Body.Close()
-	for deadline := waittest.Deadline(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		n := taken.Load()
-		time.Sleep(1500 * time.Millisecond)
-		if taken.Load() == n {
-			break
+// TestLive_KeepsFiguresWhileNobodyLooks: who begins to look is told of before, at once, and
+// again after the connection was lost. Keys are sampled while somebody looks alone.
+func TestLive_KeepsFiguresWhileNobodyLooks(t *testing.T) {
+	o, taken := counting()
+	var looks, rests atomic.Int64
+	o.Hottest = func() ops.Hottest { looks.Add(1); return ops.Hottest{} }
+	o.Rest = func() { rests.Add(1) }
+	port := ops.New(o)
+	srv := httptest.NewServer(port)
+	defer srv.Close()
+	defer port.Stop()
+	port.Start()
+	port.Start() // a second time it has started
+	waitFor := func(n *atomic.Int64, least int64) {
+		t.Helper()
+		for deadline := waittest.Deadline(time.Minute); n.Load() < least; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d, want %d", n.Load(), least)
+			}
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("snapshots are taken though nobody looks")
-		}
+	}
+	waitFor(taken, 4)
+	if looks.Load() != 0 {
+		t.Error("keys are sampled though nobody looks")
+	}
+	s, history := follow(t, srv.URL)
+	if len(history.Minutes) < 2 || history.Minutes[0][1] == 0 {
+		t.Errorf("before anybody looked: %v", history.Minutes)
+	}
+	s.frame()
+	_ = s.resp.Body.Close()
+	waitFor(&rests, 1)
+	was, n := looks.Load(), taken.Load()
+	waitFor(taken, n+2)
+	if looks.Load() != was {
+		t.Error("keys are sampled though nobody looks any more")
+	}
+	_, again := follow(t, srv.URL)
+	if len(again.Minutes) < len(history.Minutes)+2 || again.Minutes[0] != history.Minutes[0] {
+		t.Errorf("after the connection was lost: %v, before %v", again.Minutes, history.Minutes)
 	}
 }
 
@@ -261,10 +293,10 @@ func TestConsole_ItsFilesAreAnybodys(t *testing.T) {
 		!strings.HasSuffix(body, "</html>\n") || resp.Header.Get("Content-Security-Policy") == "" {
 		t.Fatalf("/ = %s %v %.80s", resp.Status, resp.Header, body)
 	}
-	for _, attr := range []string{`src="`, `href="/`} {
+	for _, attr := range []string{`src="-/`, `href="-/`} {
 		for _, part := range strings.Split(body, attr)[1:] {
 			path, _, _ := strings.Cut(part, `"`)
-			path = "/" + strings.TrimPrefix(path, "/")
+			path = "/-/" + path
 			resp, file := ask(h, "GET", path)
 			if resp.StatusCode != 200 || file == "" {
 				t.Errorf("the page asks for %s: %s", path, resp.Status)

@@ -112,7 +112,10 @@ func New(o Options) *Port {
 // ServeHTTP answers a request.
 func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
 
-// Stop ends the streams of /-/live, which end by themselves only when their clients go.
+// Start begins to keep the figures of /-/live, before anybody looks.
+func (p *Port) Start() { p.live.start() }
+
+// Stop ends that, and the streams of /-/live, which end by themselves only when their clients go.
 func (p *Port) Stop() { p.live.stop() }
 
 // routes returns everything that the port answers. Who may is said beside each.
@@ -166,7 +169,7 @@ GET  /readyz             requests can be answered, or why not
 GET  /metrics            for Prometheus
 GET  /-/feed             the change feeds
 GET  /-/cache            tiers and resources: all, or [?name=PART&from=N&limit=N]
-GET  /-/resources        resources and their rates [?name=PART&from=N&limit=N]
+GET  /-/resources        resources and their rates [?name=PART&sort=-rate&from=N&limit=N]
 GET  /-/live             all of it, a frame a second (server-sent events)
 GET  /-/inspect?path=/RESOURCE/KEY[&compare]
 GET  /-/doctor           what the feeds need, with the SQL [?name=PART&from=N&limit=N]

@@ -13,9 +13,11 @@ const (
 	maxPageLimit = 1000 // the most
 )
 
-// A Page is a part of a long list: what has Name in its text, from a place on.
+// A Page is a part of a long list: what has Name in its text, from a place on. Sort is a key of
+// resourceOrders, with "-" before it for the largest first; "": the order that the list has.
 type Page struct {
 	Name  string
+	Sort  string
 	From  int
 	Limit int
 }
@@ -27,7 +29,7 @@ type Paged struct {
 	From  int `json:"from"`  // of those, how many come before this page
 }
 
-// parsePage reads name, from and limit, each of which may be left out.
+// parsePage reads name, sort, from and limit, each of which may be left out.
 func parsePage(rawQuery string) (Page, error) {
 	p := Page{Limit: pageLimit}
 	query, err := url.ParseQuery(rawQuery)
@@ -41,6 +43,11 @@ func parsePage(rawQuery string) (Page, error) {
 		switch v := values[0]; key {
 		case "name":
 			p.Name = strings.ToLower(v)
+		case "sort":
+			if p.Sort = v; resourceOrders[strings.TrimPrefix(v, "-")] == nil {
+				return p, fmt.Errorf("sort=%s: want name, rate, memory, reads, stale, changes, "+
+					"kept, watchers, bytes or total, or one of them after a -", v)
+			}
 		case "from":
 			if p.From, err = strconv.Atoi(v); err != nil || p.From < 0 {
 				return p, fmt.Errorf("from=%s: want a number of 0 or more", v)
@@ -50,7 +57,7 @@ func parsePage(rawQuery string) (Page, error) {
 				return p, fmt.Errorf("limit=%s: want a number from 1 to %d", v, maxPageLimit)
 			}
 		default:
-			return p, fmt.Errorf("want name, from and limit, not %q", key)
+			return p, fmt.Errorf("want name, sort, from and limit, not %q", key)
 		}
 	}
 	return p, nil

@@ -36,7 +36,8 @@ func TestPage_IsAPartOfTheList(t *testing.T) {
 func TestPage_RefusesWhatItDoesNotKnow(t *testing.T) {
 	for query, says := range map[string]string{
 		"from=-1": "from=-1", "from=x": "from=x", "limit=0": "limit=0", "limit=1001": "1 to 1000",
-		"limit=": "limit=", "page=2": `"page"`, "name=a&name=b": "2 times", "name=%": "read the query",
+		"limit=": "limit=", "sort=size": "sort=size", "page=2": `"page"`,
+		"name=a&name=b": "2 times", "name=%": "read the query",
 	} {
 		if _, err := parsePage(query); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", query, err, says)

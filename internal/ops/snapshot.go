@@ -11,7 +11,6 @@ import (
 // sources) are few: they come from the configuration, never from requests.
 type Snapshot struct {
 	Requests     []Requests
-	Hits         Histogram // of those, the ones that event loops have answered from memory
 	Resources    []Resource
 	Tiers        []Tier
 	Disk         *Disk // nil: there is none

@@ -37,7 +37,7 @@ var shots = []shot{
 	{"explorer", func(s *server) string { return s.http + "/#/products?order=id&limit=25" },
 		`document.body.innerText.includes('Oak napkin')`},
 	{"console", func(s *server) string { return s.ops + "/" },
-		`document.body.innerText.includes('FRESH') && document.querySelectorAll('canvas').length > 3`},
+		`document.body.innerText.includes('Fresh') && document.querySelectorAll('canvas').length > 3`},
 	{"links", func(s *server) string { return s.links + "/" },
 		`document.querySelectorAll('a').length > 10`},
 }

@@ -127,8 +127,8 @@ var house = []room{
 		dir:   "internal/ops",
 		knows: []string{"httprule", "webpage"},
 		heavy: []string{"github.com/prometheus/client_golang"},
-		tests: []string{"browsertest", "dbtest", "source/sqlite", "row", "github.com/prometheus/client_model",
-			"github.com/prometheus/common"},
+		tests: []string{"browsertest", "dbtest", "htmltest", "source/sqlite", "row",
+			"github.com/prometheus/client_model", "github.com/prometheus/common"},
 	},
 	{
 		dir:   "internal/load",

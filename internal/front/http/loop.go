@@ -29,7 +29,6 @@ type protocol struct {
 
 	mu      sync.Mutex // guards what follows
 	counted []*loopResource
-	gone    front.Histogram // of resources that are served no more
 }
 
 var (

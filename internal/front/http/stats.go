@@ -73,30 +73,5 @@ func (o *settings) serves(r *loopResource) bool {
 // forget forgets the counters of resources that a reload has taken away. l.mu is held.
 func (l *protocol) forget() {
 	live := l.h.live.Load()
-	l.counted = slices.DeleteFunc(l.counted, func(r *loopResource) bool {
-		if live.serves(r) {
-			return false
-		}
-		r.hits.AddTo(&l.gone)
-		return true
-	})
-}
-
-// Hits returns the durations of what event loops have answered from memory.
-func (h *Handler) Hits() front.Histogram {
-	var all front.Histogram
-	l := h.loops.Load()
-	if l == nil {
-		return all
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forget()
-	if l.gone.Buckets != nil {
-		l.gone.AddTo(&all)
-	}
-	for _, r := range l.counted {
-		r.hits.AddTo(&all)
-	}
-	return all
+	l.counted = slices.DeleteFunc(l.counted, func(r *loopResource) bool { return !live.serves(r) })
 }
