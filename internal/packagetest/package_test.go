@@ -153,7 +153,7 @@ func packages(t *testing.T, versions ...string) (debs []string) {
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/hotrow")
 	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	must(t, build)
-	// What nfpm.yaml names, without what other builds may be writing.
+	// What packages hold, without what other builds may be writing.
 	tree := filepath.Join(dir, "tree")
 	if err := os.CopyFS(filepath.Join(tree, "deploy"), os.DirFS("../../deploy")); err != nil {
 		t.Fatal(err)

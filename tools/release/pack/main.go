@@ -1,6 +1,6 @@
-// Command pack makes a file of a release: a package for Debian (.deb) or of RPM (.rpm), of what
-// deploy/package/nfpm.yaml says, or an archive (.tar.gz, .zip). Which one the name of the file
-// says. The same input gives the same bytes.
+// Command pack makes a file of a release: a package for Debian (.deb) or of RPM (.rpm), or an
+// archive (.tar.gz, .zip). Which one the name of the file says. The same input gives the same
+// bytes.
 package main
 
 import (
@@ -44,8 +44,10 @@ func main() {
 func (o *options) pack() (err error) {
 	var write func(*os.File) error
 	switch ext := filepath.Ext(o.out); {
-	case ext == ".deb", ext == ".rpm":
-		write = func(f *os.File) error { return o.packed(f, ext[1:]) }
+	case ext == ".deb":
+		write = o.deb
+	case ext == ".rpm":
+		write = o.rpm
 	case strings.HasSuffix(o.out, ".tar.gz"):
 		write = o.tar
 	case ext == ".zip":
