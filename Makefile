@@ -38,7 +38,7 @@ help: ## list the targets
 
 .PHONY: run
 run: ## serve the demo on 127.0.0.1:8080 (ARGS="app.db" serves something else)
-	$(GO) run -ldflags='$(SMALL)' ./cmd/hotrow $(if $(ARGS),serve $(ARGS),demo)
+	$(GO) run -trimpath -ldflags='$(SMALL)' ./cmd/hotrow $(if $(ARGS),serve $(ARGS),demo)
 
 .PHONY: build
 build: ## build bin/hotrow, one static binary
