@@ -111,10 +111,13 @@ const columns = (c) => {
 };
 // legend says the figures at the cursor, and else the latest.
 const legend = (c) => {
-  const data = c.plot.data, i = c.plot.cursor.idx ?? data[0].length - 1;
+  const {data, cursor} = c.plot, last = minutes[minutes.length - 1];
   let n = 1;
   for (const s of c.series) {
-    const list = s.figures.map(() => data[n++][i]);
+    const list = s.figures.map((f) => {
+      const d = data[n++], v = cursor.idx == null ? last && last[at[f]] : d[cursor.idx];
+      return c.bands && !v ? null : v;
+    });
     set(s.value, list[0] == null ? '–' : list.map(c.unit).join(' to '));
   }
 };
@@ -166,17 +169,18 @@ export const draw = async () => {
     await new Promise((done) => setTimeout(done));
   }
 };
-const refresh = (c) => {
+const refresh = (c, lines = true) => {
   if (!c.plot) return;
-  c.plot.setData(columns(c));
+  if (lines) c.plot.setData(columns(c));
   legend(c);
 };
 export const isDrawn = () => !!charts[0].plot;
-export const update = () => {
+// update shows what has come; its lines are most of the work.
+export const update = (lines) => {
   showTiles();
   showMarks();
   for (const c of charts) {
-    if (c.seen()) refresh(c);
+    if (c.seen()) refresh(c, lines);
   }
 };
 

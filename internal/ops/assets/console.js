@@ -167,7 +167,7 @@ const watchStates = (list) => {
 };
 
 // ---- the stream ----
-let last = [], frames = 0; // the tables and the keys take turns: each has hundreds of cells
+let last = [], frames = 0; // lines and tables take turns: each is some milliseconds of work
 const show = (f) => {
   set($('version'), f.version);
   charts.keep(f);
@@ -180,10 +180,10 @@ const show = (f) => {
   if (document.hidden) return;
   showSum();
   charts.showMemory(f.tiers);
-  charts.update();
   const turn = frames++ % 2;
+  charts.update(!turn);
   if (turn || !$('hottest').rows.length) showHottest(f.hottest);
-  if (!turn && sees() || !document.querySelector('#resources bdi')) pages.resources.load();
+  if (turn && sees() || !document.querySelector('#resources bdi')) pages.resources.load();
 };
 const lamp = (text, name) => {
   set($('stream'), text);
