@@ -390,8 +390,7 @@ var house = []room{
 		dir:   "internal/source/mysql/binlog",
 		knows: []string{"source/mysql/catalog", "source", "row"},
 		heavy: []string{"github.com/go-mysql-org/go-mysql"},
-		tests: []string{"dbtest", "source/sourcetest", "source/mysql",
-			"github.com/pingcap/tidb/pkg/parser"},
+		tests: []string{"dbtest", "source/sourcetest", "source/mysql"},
 	},
 	{
 		dir:   "internal/source/mysql/catalog",

@@ -1,3 +1,0 @@
-module github.com/pingcap/tidb/pkg/parser
-
-go 1.26.0
