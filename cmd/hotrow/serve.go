@@ -114,6 +114,8 @@ type server struct {
 	front      *httpfront.Handler
 	site       *httpserve.Site // nil: HTTP is off
 	protocols  []protocolServer
+	port       *ops.Port    // what the operator's listener answers with
+	console    http.Handler // of it, at the HTTP listener
 	ops        *http.Server // nil: it is off
 	opsGate    *admit.Gate  // of it
 	links      shortener
@@ -314,10 +316,11 @@ func (s *server) serve(failed chan<- error) error {
 	if err := s.serveProtocols(); err != nil {
 		return err
 	}
+	s.makeConsole() // it looks at what is above
 	if err := s.serveHTTP(); err != nil {
 		return err
 	}
-	s.serveOps(failed) // it looks at what is above
+	s.serveOps(failed)
 	return nil
 }
 
@@ -328,12 +331,10 @@ func (s *server) serveOps(failed chan<- error) {
 		return
 	}
 	s.opsGate = admit.New(front.Admit(nil), ln.Addr(), s.log)
-	port := s.opsHandler()
-	port.Start()
-	s.ops = httpserve.Server(port, httpserve.Timeouts{
+	s.port.Start()
+	s.ops = httpserve.Server(s.port, httpserve.Timeouts{
 		Write: 2 * time.Minute, // a CPU profile takes its time
 	}, s.log)
-	s.ops.RegisterOnShutdown(port.Stop)
 	bounded := admit.Listener(ln, s.opsGate)
 	go func() {
 		if err := s.ops.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
@@ -409,6 +410,7 @@ func (s *server) drain() error {
 	limit := time.Duration(s.cfg().HTTP.ShutdownTimeout)
 	s.draining.Store(true)
 	supervisor.Stopping(s.log)
+	s.port.Stop()
 	s.log.Info("stopping", "limit", limit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -195,8 +195,7 @@ func (c *Config) LinksAccess(keyed bool) string {
 	switch {
 	case c.Links.Access != "":
 		return c.Links.Access
-	case keyed, len(c.Auth.Tokens) > 0, !c.LinksPrivate(), !onlyLoopback(c.HTTP.Hosts),
-		len(c.HTTP.CORS.Origins) > 0: // pages that come from elsewhere
+	case keyed, !c.LinksPrivate(), !c.HTTPPrivate():
 		return "none"
 	}
 	for _, l := range c.Listeners() {

@@ -225,7 +225,7 @@ func (c *Config) CheckServes() error {
 // the operator's, or is for those alone who may look at metrics.
 func (c *Config) CheckExposure(open bool) error {
 	v := &validator{c: c}
-	if !c.Ops.Listen.Local() && !c.hasOperator() && !c.Ops.PublicMetrics {
+	if !c.Ops.Listen.Local() && !c.HasOperator() && !c.Ops.PublicMetrics {
 		v.addf("ops.listen", "%s can be reached from other machines and no token has role: "+
 			"operator: listen on 127.0.0.1 or unix:PATH, add such a token (hotrow token NAME), "+
 			"or say ops.public_metrics if only probes and metrics are meant", c.Ops.Listen)
@@ -247,8 +247,8 @@ func (c *Config) CheckExposure(open bool) error {
 // RoleOperator is the role of the tokens that open the operator's port.
 const RoleOperator = "operator"
 
-// hasOperator reports whether a token has the role of the operator.
-func (c *Config) hasOperator() bool {
+// HasOperator reports whether a token has the role of the operator.
+func (c *Config) HasOperator() bool {
 	return slices.ContainsFunc(c.Auth.Tokens, func(t Token) bool { return t.Role == RoleOperator })
 }
 
@@ -256,7 +256,14 @@ func (c *Config) hasOperator() bool {
 // then needs no token: nothing in the configuration speaks of another one, and no
 // token is the operator's.
 func (c *Config) OpsPrivate() bool {
-	return c.Ops.Listen.Local() && onlyLoopback(c.Ops.Hosts) && !c.hasOperator()
+	return c.Ops.Listen.Local() && onlyLoopback(c.Ops.Hosts) && !c.HasOperator()
+}
+
+// HTTPPrivate reports whether HTTP is for this machine alone: nothing in the configuration speaks
+// of another one, of pages that come from elsewhere, or of who may do what.
+func (c *Config) HTTPPrivate() bool {
+	return c.HTTP.Listen.Local() && onlyLoopback(c.HTTP.Hosts) && len(c.Auth.Tokens) == 0 &&
+		len(c.HTTP.CORS.Origins) == 0
 }
 
 // onlyLoopback reports whether all Host names are of the loopback.

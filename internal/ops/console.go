@@ -23,14 +23,24 @@ const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 	"img-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; " +
 	"base-uri 'none'; require-trusted-types-for 'script'"
 
-const consolePage = "console.html"
+const consoleHTML = "console.html"
+
+// consolePage answers the console itself.
+func consolePage(pages webpage.Pages) Route {
+	return Route{Pattern: "GET /{$}", Who: Anybody, whole: true,
+		serve: func(w http.ResponseWriter, r *http.Request) {
+			file := consoleFiles[consoleHTML]
+			file.Body = bytes.Replace(file.Body, []byte("TABS"),
+				[]byte(webpage.NavOf(pages.Tabs(r.Host), "Inside")), 1)
+			file.Tag = webpage.TagOf(file.Body)
+			serveFile(w, r, file)
+		}}
+}
 
 // consoleRoutes answer the files of the console.
-func consoleRoutes(pages webpage.Pages) []Route {
-	list := []Route{{Pattern: "GET /{$}", Who: Anybody, whole: true,
-		serve: func(w http.ResponseWriter, r *http.Request) { serveRoot(w, r, pages) }}}
+func consoleRoutes() (list []Route) {
 	for name, file := range consoleFiles {
-		if name != consolePage {
+		if name != consoleHTML {
 			list = append(list, Route{Pattern: "GET /-/console/" + name, Who: Anybody, whole: true,
 				serve: func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, file) }})
 		}
@@ -39,17 +49,13 @@ func consoleRoutes(pages webpage.Pages) []Route {
 }
 
 // serveRoot answers a browser with the console, and others with what there is.
-func serveRoot(w http.ResponseWriter, r *http.Request, pages webpage.Pages) {
+func serveRoot(w http.ResponseWriter, r *http.Request, console http.HandlerFunc) {
 	w.Header().Set("Vary", "Accept")
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		writeText(w, http.StatusOK, index)
 		return
 	}
-	file := consoleFiles[consolePage]
-	file.Body = bytes.Replace(file.Body, []byte("TABS"),
-		[]byte(webpage.NavOf(pages.Tabs(r.Host), "Inside")), 1)
-	file.Tag = webpage.TagOf(file.Body)
-	serveFile(w, r, file)
+	console(w, r)
 }
 
 func serveFile(w http.ResponseWriter, r *http.Request, file webpage.File) {

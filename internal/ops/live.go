@@ -57,11 +57,12 @@ func (l *live) stop() {
 	}
 }
 
-// ServeHTTP streams frames until the client has gone, or is the operator's no more, or the
-// server stops. First come the
-// figures of the last minutes and of a day, as one event named history, and what is kept of the
-// log, as one named events.
-func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// serve streams frames until the client has gone, or authorize does not let it in any more, or
+// the server stops. First come the figures of the last minutes and of a day, as one event named
+// history, and what is kept of the log, as one named events.
+func (l *live) serve(
+	w http.ResponseWriter, r *http.Request, authorize func(*http.Request) error,
+) {
 	k, history, ok := l.join()
 	if !ok {
 		w.Header().Set("Retry-After", "5")
@@ -90,7 +91,7 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-l.done:
 			return
 		case frame := <-k.frames:
-			if l.o.Authorize(r) != nil || !send(frame) {
+			if authorize(r) != nil || !send(frame) {
 				return
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/pprof"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/webpage"
@@ -93,20 +95,50 @@ type Options struct {
 
 // A Port is the handler of the operator's port.
 type Port struct {
+	o       Options
 	handler http.Handler
 	live    *live
 }
 
 // New returns the operator's port.
 func New(o Options) *Port {
-	p := &Port{live: newLive(o)}
+	p := &Port{o: o, live: newLive(o)}
+	p.handler = checkHost(o.Hosts, handler(o, routes(o, p.live)))
+	return p
+}
+
+// handler answers the paths of a list.
+func handler(o Options, list []Route) http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range routes(o, p.live) {
+	for _, r := range list {
 		mux.Handle(r.Pattern, guard(o, r))
 	}
-	p.handler = checkHost(o.Hosts,
-		withHeaders(http.NewCrossOriginProtection().Handler(mux)))
-	return p
+	return withHeaders(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// Console returns the console and what it asks, to be served at another listener, whose owner
+// checks the Host and takes away the path in front. authorize and pages are as those of Options.
+// Pages of other origins may lead to the console; all else they are refused.
+func (p *Port) Console(authorize func(*http.Request) error, pages webpage.Pages) http.Handler {
+	o := p.o
+	o.Authorize, o.Pages, o.PublicMetrics = authorize, pages, nil
+	page := []Route{consolePage(pages)}
+	own := handler(o, slices.Concat(page, consoleRoutes(), consoleData(o, p.live)))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" && isForeign(r) {
+			writeText(w, http.StatusForbidden, "a page of another origin asks\n")
+			return
+		}
+		own.ServeHTTP(w, r)
+	})
+}
+
+// isForeign reports whether a page of another origin has caused a request, as browsers say it.
+func isForeign(r *http.Request) bool {
+	_, host, _ := strings.Cut(r.Header.Get("Origin"), "://")
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none" ||
+		r.Header.Get("Origin") != "" && !strings.EqualFold(host, r.Host)
 }
 
 // ServeHTTP answers a request.
@@ -123,25 +155,13 @@ func routes(o Options, l *live) []Route {
 	ready := newReadiness(o.Ready, o.ReadyTimeout)
 	ready.notes, ready.strict = o.Notes, o.Strict
 	list := []Route{
-		to("GET /metrics", Scraper, newMetrics(o).ServeHTTP),
 		to("GET /-/feed", Operator, func(w http.ResponseWriter, _ *http.Request) {
 			serveFeed(w, o.Stats())
 		}),
 		to("GET /-/cache", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveCache(w, r, o.Stats())
 		}),
-		to("GET /-/resources", Operator, func(w http.ResponseWriter, r *http.Request) {
-			servePage(w, r, l.resources)
-		}),
-		to("GET /-/live", Operator, l.ServeHTTP),
-		to("GET /-/inspect", Operator, func(w http.ResponseWriter, r *http.Request) {
-			serveInspect(w, r, o.Inspect)
-		}),
-		to("GET /-/doctor", Operator, newDoctor(o.Doctor).ServeHTTP),
 		to("GET /-/check", Operator, (&checker{check: o.Check}).ServeHTTP),
-		to("POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
-			serveInvalidate(w, r, o.Invalidate)
-		}),
 		// Not pprof.Cmdline: arguments may hold the password of a database.
 		to("GET /debug/pprof/", Operator, pprof.Index),
 		to("GET /debug/pprof/profile", Operator, pprof.Profile),
@@ -149,7 +169,10 @@ func routes(o Options, l *live) []Route {
 		to("GET /debug/pprof/symbol", Operator, pprof.Symbol),
 		to("POST /debug/pprof/symbol", Operator, pprof.Symbol),
 	}
-	list = append(list, consoleRoutes(o.Pages)...)
+	page := consolePage(o.Pages)
+	list = append(list, Route{Pattern: page.Pattern, Who: Anybody, whole: true,
+		serve: func(w http.ResponseWriter, r *http.Request) { serveRoot(w, r, page.serve) }})
+	list = slices.Concat(list, consoleRoutes(), consoleData(o, l))
 	for _, path := range []string{"/livez", "/healthz", "/-/healthy"} {
 		list = append(list, to("GET "+path, Anybody, serveAlive))
 	}
@@ -160,6 +183,26 @@ func routes(o Options, l *live) []Route {
 		list = append(list, gofastRoutes(o)...)
 	}
 	return list
+}
+
+// consoleData is what the console asks, or leads to.
+func consoleData(o Options, l *live) []Route {
+	return []Route{
+		to("GET /metrics", Scraper, newMetrics(o).ServeHTTP),
+		to("GET /-/resources", Operator, func(w http.ResponseWriter, r *http.Request) {
+			servePage(w, r, l.resources)
+		}),
+		to("GET /-/live", Operator, func(w http.ResponseWriter, r *http.Request) {
+			l.serve(w, r, o.Authorize)
+		}),
+		to("GET /-/inspect", Operator, func(w http.ResponseWriter, r *http.Request) {
+			serveInspect(w, r, o.Inspect)
+		}),
+		to("GET /-/doctor", Operator, newDoctor(o.Doctor).ServeHTTP),
+		to("POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
+			serveInvalidate(w, r, o.Invalidate)
+		}),
+	}
 }
 
 const index = `hotrow, the operator's port: open it in a browser, or ask for
@@ -189,6 +232,7 @@ func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 		next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
 	})
 }

@@ -56,7 +56,13 @@ func (c *call) exploreFile(f webpage.File, cacheControl string) *answer {
 
 // Pages are what else there is for people, and for programs, beside this listener.
 type Pages struct {
-	webpage.Pages
+	// Tabs returns the pages for who sends a request; nil: there are no others.
+	Tabs func(*http.Request) webpage.Pages
+
+	// Console returns what answers paths below /-/explore/inside for who sends a request; nil:
+	// nothing does, as where Console is nil.
+	Console func(*http.Request) http.Handler
+
 	Redis string // the port of Redis' protocol; "": there is none
 
 	// RedisKey returns what keys of a resource begin with; nil: there is no Redis.
@@ -101,10 +107,12 @@ func (c *call) exploreTables() (*answer, error) {
 			tables = append(tables, c.tableView(res))
 		}
 	}
-	pages := c.o.Pages
-	pages.Rows = "#/"
-	body, err := json.Marshal(map[string]any{"tables": tables, "redis": pages.Redis,
-		"tabs": pages.Tabs(string(c.r.Host))})
+	var tabs []webpage.Tab
+	if c.o.Pages.Tabs != nil && c.r.http != nil {
+		tabs = c.o.Pages.Tabs(c.r.http).Tabs(string(c.r.Host))
+	}
+	body, err := json.Marshal(map[string]any{"tables": tables, "tabs": tabs,
+		"redis": c.o.Pages.Redis})
 	if err != nil {
 		return nil, fmt.Errorf("encode the tables: %w", err)
 	}

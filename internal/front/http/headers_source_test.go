@@ -26,6 +26,10 @@ import (
 var ofStandard = map[string][]string{
 	"Check": {"Origin", "Sec-Fetch-Site"}, "BasicAuth": {"Authorization"}, "Cookie": {"Cookie"},
 	"Cookies": {"Cookie"}, "CookiesNamed": {"Cookie"}, "UserAgent": {"User-Agent"}, "Referer": {"Referer"},
+	// Who asks for the console, or the page's tabs: all that comes by net/http. What proxies add counts
+	// for its owner alone, who asks by HTTP/1.1, of which net/http has every header.
+	"Tabs": {"Authorization"}, "Console": {"Authorization"},
+	"ServeHTTP": {"Authorization", "Accept", "Origin", "Sec-Fetch-Site", "If-None-Match", "Range"},
 }
 
 // TestHeaders_ThatAreReadAreOnTheList, or are searched for in the head where they are logged.

@@ -16,6 +16,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := memos.Get().(*memo)
 	defer m.release()
 	c := call{h: h, o: h.live.Load(), m: m, p: peerOf(r), r: newRequest(r), w: w, ctx: r.Context()}
+	if c.inside() {
+		return
+	}
 	c.budget = front.ShareOf(c.ctx)
 	c.answer(c.send)
 }
