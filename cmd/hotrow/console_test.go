@@ -189,4 +189,11 @@ func TestConsole_AsksForTheToken(t *testing.T) {
 	tab.Type("#token", "s3cret")
 	tab.Press("\r")
 	tab.Until(`document.querySelectorAll('.verdict').length > 0`)
+	kept := tab.Eval(`location.href + document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage) +
+		document.documentElement.outerHTML + [...document.querySelectorAll('input')].map((i) => i.value)`).(string)
+	if strings.Contains(kept, "s3cret") {
+		t.Error("the token is kept outside the page's memory")
+	}
+	tab.Open(r.ops + "/")
+	tab.Until(`!document.querySelector('#signin').hidden`)
 }

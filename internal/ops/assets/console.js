@@ -1,5 +1,5 @@
 // The console: reads -/live and shows it.
-import {ask, paged, token} from './ask.js';
+import {ask, paged, setToken, token} from './ask.js';
 import * as charts from './charts.js';
 import {showHottest} from './inspect.js';
 import {$, bytes, clock, copyable, count, exact, explain, fill, long, make, percent, seconds, seen, set, sum, word} from './show.js';
@@ -234,7 +234,7 @@ const run = () => read().catch((e) => {
 });
 $('signin').addEventListener('submit', (e) => {
   e.preventDefault();
-  sessionStorage.setItem('hotrow-token', $('token').value);
+  setToken($('token').value.trim());
   $('token').value = '';
   run();
 });
