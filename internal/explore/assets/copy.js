@@ -1,3 +1,5 @@
+import {textOf} from './show.js';
+
 // Requests as people type them. What is copied is ASCII without control characters: whatever
 // a key holds, it can neither end its quotes nor hide in the line.
 
@@ -25,8 +27,7 @@ export const redis = (port, key, token) => {
 
 // csv writes a cell. A text that a spreadsheet could take for a formula gets an apostrophe.
 export const csv = (value) => {
-  let text = value === null || value === undefined ? '' : typeof value === 'object' && !('text' in value && value.toJSON)
-    ? JSON.stringify(value) : String(value);
+  let text = textOf(value);
   // As package transfer guards cells: wide, small, raised and lowered forms as well.
   if (typeof value === 'string' && /^([\t\r\n]|[\s\p{C}"']*[=+\-@\u2212])/u.test(text.normalize('NFKC'))) text = "'" + text;
   return /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;

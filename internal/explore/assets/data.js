@@ -12,9 +12,9 @@ export const encode = (text) => encodeURIComponent(String(text).replace(/\p{Surr
 export const encodeQuery = (text) => encode(text)
   .replace(/%(2C|3A|28|29|2A)/g, (c) => decodeURIComponent(c));
 export const decode = (text) => {
-  try { return decodeURIComponent(text.replace(/\+/g, ' ')); } catch { return text; }
+  try { return decodeURIComponent(text); } catch { return text; }
 };
-export const parseQuery = (text) => text.split('&').filter(Boolean).map((pair) => {
+export const parseQuery = (text) => text.replace(/\+/g, ' ').split('&').filter(Boolean).map((pair) => {
   const at = pair.indexOf('=');
   return at < 0 ? [decode(pair), ''] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))];
 });
@@ -25,9 +25,11 @@ export const formatQuery = (params) => params
 export class Exact {
   constructor(text) { this.text = text; }
   toString() { return this.text; }
-  toJSON() { return JSON.rawJSON ? JSON.rawJSON(this.text) : Number(this.text); }
+  toJSON() { return mark + this.text; }
 }
-const mark = '\u0000' + Math.random();
+const mark = '\u0000' + Math.random() + ' ';
+const marked = new RegExp('"' + JSON.stringify(mark).slice(1, -1).replace(/[\\.]/g, '\\$&') + '([^"]*)"', 'g');
+export const stringify = (value) => JSON.stringify(value).replace(marked, '$1');
 const parts = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 export const parse = (text) => JSON.parse(text.replace(parts, (part) =>
   part[0] === '"' || String(Number(part)) === part ? part : JSON.stringify({[mark]: part})),

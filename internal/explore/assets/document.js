@@ -1,19 +1,18 @@
 // A row as a card: its values, the rows that it leads to, and edits in place.
-import {Exact, read, request, parse, Refused} from './data.js';
+import {Exact, decode, read, request, parse, Refused} from './data.js';
 import {address, provenance, refuse, requestAs, say, tableOf, urlOf} from './page.js';
-import {switcher} from './list.js';
-import {button, link, make, numeric, segmentOf, show, textOf} from './show.js';
-
-const quoted = (name) => '"' + name.replace(/["\\]/g, '\\$&') + '"';
+import {named, switcher} from './list.js';
+import {button, link, make, numeric, operand, segmentOf, show, textOf} from './show.js';
 
 // related are links to the rows that this one names, and to those that name it.
 const related = (table, row) => table.relations.flatMap((r) => {
   const to = tableOf(r.to), values = r.from.map((name) => row[name]);
-  if (!to || !values.length || values.some((v) => v === null || v === undefined)) return [];
+  const operands = to ? values.map((v, i) => operand(to, r.on[i], v)) : [];
+  if (!operands.length || operands.includes(undefined)) return [];
   const whole = r.one && r.on.length === to.key.length && to.key.every((k) => r.on.includes(k));
   const key = whole && segmentOf(to, to.key.map((k) => values[r.on.indexOf(k)]));
   const href = key ? address(r.to, key)
-    : address(r.to, undefined, r.on.map((name, i) => [/^[A-Za-z_]\w*$/.test(name) ? name : quoted(name), 'eq.' + textOf(values[i])]));
+    : address(r.to, undefined, r.on.map((name, i) => [named(name), 'eq.' + operands[i]]));
   return make('li', {}, link(r.to, href), make('span', {class: 'soft', text: r.one ? 'by ' + r.from.join(', ') : 'whose ' + r.on.join(', ') + ' names this row'}));
 });
 
@@ -25,6 +24,10 @@ const written = (text, column, old) => {
   if (column.type === 'json' || column.type === 'array') return JSON.stringify(JSON.parse(text)) && text;
   return JSON.stringify(text);
 };
+
+// typed is what a field has, which knows one end of a line, with those that the text had.
+const typed = (field, text) => field.value === text.replace(/\r\n?/g, '\n') ? text
+  : /\r\n/.test(text) && !/(^|[^\r])\n/.test(text) ? field.value.replace(/\n/g, '\r\n') : field.value;
 
 // editor takes the place of a value until it is saved.
 const editor = (state, column, dd) => {
@@ -39,7 +42,7 @@ const editor = (state, column, dd) => {
   const close = () => { state.editing = undefined; state.draw(state.row); dd.querySelector('button')?.focus(); };
   const save = async (tag) => {
     let body;
-    try { body = nothing.checked ? 'null' : written(field.value, column, old); } catch (error) {
+    try { body = nothing.checked ? 'null' : written(typed(field, text), column, old); } catch (error) {
       return said.replaceChildren(refuse({message: 'This is no JSON: ' + error.message}));
     }
     const answer = await request(state.url, {method: 'PATCH', body: '{' + JSON.stringify(column.name) + ':' + body + '}',
@@ -107,7 +110,7 @@ export const showDocument = async (here) => {
   const {view, table, main} = here, url = urlOf(view), tools = make('div', {class: 'row'});
   const card = make('dl', {class: 'card values'}), list = make('ul', {class: 'related'}), line = make('p', {class: 'line', id: 'from'});
   const state = {url, row: {}, etag: null, editing: undefined};
-  const title = view.key.split(',').map((p) => { try { return decodeURIComponent(p); } catch { return p; } }).join(', ');
+  const title = view.key.split(',').map(decode).join(', ');
   main.replaceChildren(make('div', {class: 'head'}, make('h1', {}, link('Tables', '#/', {class: 'up'}), link(table.name, address(table.name), {class: 'up'}),
     make('bdi', {text: title})), tools), card, make('section', {hidden: true, class: 'card'}, make('h2', {text: 'Leads to'}), list), line, requestAs(url, table, view.key));
   const draw = drawer(here, state, card, list);

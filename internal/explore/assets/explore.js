@@ -1,5 +1,5 @@
 // The page at /: what its address says behind # is the request that it shows.
-import {encode, hasToken, read, setToken} from './data.js';
+import {decode, encode, hasToken, read, setToken} from './data.js';
 import {address, askToken, refuse, site, tableOf, unwatch, viewOf} from './page.js';
 import {$, button, link, make, problem} from './show.js';
 import {showDocument} from './document.js';
@@ -70,7 +70,7 @@ const render = () => {
   const view = viewOf(location.hash), main = $('main'), mine = ++visit;
   unwatch();
   main.replaceChildren();
-  document.title = (view.table ? view.table + (view.key ? ' ' + decodeURIComponent(view.key) : '') + ' · ' : '') + 'hotrow';
+  document.title = (view.table ? view.table + (view.key ? ' ' + decode(view.key) : '') + ' · ' : '') + 'hotrow';
   const table = tableOf(view.table);
   sidebar(table && table.name);
   if (!view.table) return overview(main);

@@ -2,7 +2,7 @@
 import {Exact, parseQuery, read, request} from './data.js';
 import {csv} from './copy.js';
 import {address, go, limit, provenance, refuse, requestAs, say, tableOf, unwatch, urlOf, watch} from './page.js';
-import {button, keyOf, link, make, numeric, segmentOf, show, textOf} from './show.js';
+import {button, keyOf, link, make, numeric, operand, segmentOf, show, textOf} from './show.js';
 
 const reserved = ['order', 'limit', 'offset', 'select', 'after', 'format', 'and', 'or', 'not.and', 'not.or'];
 const signs = {eq: '=', neq: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤', in: 'one of', is: 'is', like: 'like', ilike: 'like, in any case'};
@@ -11,7 +11,7 @@ const operators = [['eq', '='], ['neq', '≠'], ['gt', '>'], ['gte', '≥'], ['l
 let watching = false; // a page that is watched leads to one that is
 
 // named writes the name of a column as queries do.
-const named = (name) => /^[A-Za-z_]\w*$/.test(name) && !reserved.includes(name) ? name
+export const named = (name) => /^[A-Za-z_]\w*$/.test(name) && !reserved.includes(name) ? name
   : '"' + name.replace(/["\\]/g, '\\$&') + '"';
 const unnamed = (name) => name[0] === '"' ? name.slice(1, -1).replace(/\\(.)/gs, '$1') : name;
 const get = (params, name) => params.find(([n]) => n === name)?.[1];
@@ -42,7 +42,9 @@ const filterForm = (here) => {
   fit();
   return make('form', {class: 'row filter', on: {submit: (event) => {
     event.preventDefault();
-    const v = value.value;
+    const c = table.columns.find((x) => x.name === column.value);
+    // Bytes are typed as they are shown.
+    const v = (op.value === 'in' ? value.value.split(',') : [value.value]).map((x) => c?.type === 'bytes' ? operand(table, c.name, x) ?? x : x).join();
     const text = /null/.test(op.value) ? op.value : op.value === 'in' ? 'in.(' + v + ')'
       : op.value === 'contains' ? 'ilike.*' + v.replace(/[*%_\\]/g, '\\$&') + '*' : op.value + '.' + v;
     go(table.name, undefined, [...changed(view.params), [named(column.value), text]]);
@@ -88,8 +90,11 @@ const leads = (table, name, v) => {
   const r = table.relations.find((x) => x.one && x.from.length === 1 && x.from[0] === name && tableOf(x.to));
   if (!r || v === null || v === undefined || typeof v === 'object' && !(v instanceof Exact)) return undefined;
   const to = tableOf(r.to);
-  if (to.key.length !== 1 || to.key[0] !== r.on[0]) return address(r.to, undefined, [[named(r.on[0]), 'eq.' + textOf(v)]]);
-  const key = segmentOf(to, [v]);
+  const key = to.key.length === 1 && to.key[0] === r.on[0] && segmentOf(to, [v]);
+  if (key === false) {
+    const text = operand(to, r.on[0], v);
+    return text === undefined ? text : address(r.to, undefined, [[named(r.on[0]), 'eq.' + text]]);
+  }
   return key && address(r.to, key);
 };
 

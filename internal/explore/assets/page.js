@@ -1,5 +1,5 @@
 // What the views have in common: addresses, the one stream, requests to copy, the token.
-import {base, encode, follow, formatQuery, from, hasToken, parseQuery} from './data.js';
+import {base, decode, encode, follow, formatQuery, from, hasToken, parseQuery} from './data.js';
 import {curl, redis, script} from './copy.js';
 import {$, button, copyable, make, problem} from './show.js';
 
@@ -13,9 +13,7 @@ export const tableOf = (name) => site.tables.find((t) => t.name === name);
 export const viewOf = (hash) => {
   const [path, query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   const [name, key] = path.split('/');
-  let table = name;
-  try { table = decodeURIComponent(name); } catch { /* there is none of that name */ }
-  return {table, key, params: parseQuery(query)};
+  return {table: decode(name), key, params: parseQuery(query)};
 };
 export const address = (table, key, params = []) => '#/' + encode(table)
   + (key === undefined ? '' : '/' + key) + (params.length ? '?' + formatQuery(params) : '');
@@ -38,8 +36,8 @@ export const requestAs = (url, table, key) => {
   const kinds = [['curl', curl(at, token)], ['JavaScript', script(at, token)]];
   if (site.redis && table.redis && key !== undefined) {
     // A key of one column is as the database has it; of several, as row.JoinKey writes it.
-    const name = table.key.length === 1 ? decodeURIComponent(key)
-      : key.split(',').map((p) => decodeURIComponent(p).replace(/%/g, '%25').replace(/,/g, '%2C')).join(',');
+    const name = table.key.length === 1 ? decode(key)
+      : key.split(',').map((p) => decode(p).replace(/%/g, '%25').replace(/,/g, '%2C')).join(',');
     kinds.push(['redis-cli', redis(site.redis, table.redis + name, token)]);
   }
   return make('details', {class: 'request'}, make('summary', {text: 'This request, to copy'}),

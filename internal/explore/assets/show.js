@@ -1,5 +1,5 @@
 // How values become elements. A text of the database is never anything but text.
-import {Exact, encode} from './data.js';
+import {Exact, encode, stringify} from './data.js';
 
 export const $ = (id) => document.getElementById(id);
 
@@ -24,7 +24,7 @@ export const numeric = (type) => ['integer', 'float', 'decimal'].includes(type);
 
 // textOf is a value as one copies it.
 export const textOf = (v) => v === null || v === undefined ? '' : v instanceof Exact || typeof v !== 'object'
-  ? String(v) : JSON.stringify(v);
+  ? String(v) : stringify(v);
 
 const long = 160;
 
@@ -59,16 +59,16 @@ const nested = (rows, whole) => {
       make('td', {class: typeof r[n] === 'number' || r[n] instanceof Exact ? 'n' : ''}, show(r[n], whole))))))), more);
 };
 
+// operand is a value of a column as paths and filters have it; undefined: they cannot.
+export const operand = (table, name, v) => {
+  if (v === null || v === undefined) return undefined;
+  if (table.columns.find((c) => c.name === name)?.type !== 'bytes') return textOf(v);
+  try { return Array.from(atob(v), (c) => c.charCodeAt(0).toString(16).padStart(2, '0')).join(''); } catch { return undefined; }
+};
+
 // segmentOf is the key of a row as a path has it; undefined: no path can.
 export const segmentOf = (table, values) => {
-  const parts = values.map((v, i) => {
-    if (v === null || v === undefined) return undefined;
-    const column = table.columns.find((c) => c.name === table.key[i]);
-    if (column && column.type === 'bytes') {
-      try { return Array.from(atob(v), (c) => c.charCodeAt(0).toString(16).padStart(2, '0')).join(''); } catch { return undefined; }
-    }
-    return textOf(v);
-  });
+  const parts = values.map((v, i) => operand(table, table.key[i], v));
   if (!parts.length || parts.some((p) => p === undefined) || ['', '.', '..'].includes(parts.join(','))) return undefined;
   return parts.map(encode).join(',');
 };
