@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -168,9 +169,9 @@ func (r *Resource) Example(ctx context.Context) row.Key {
 	if f.plan == nil {
 		return ""
 	}
-	found, err := f.plan.List(ctx, nil, 1)
+	found, err := f.plan.List(ctx, nil, 2) // no path has the key of the first if that is empty
 	if err != nil || len(found) == 0 {
 		return ""
 	}
-	return found[0].Key
+	return cmp.Or(found[0].Key, found[len(found)-1].Key)
 }

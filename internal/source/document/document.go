@@ -189,9 +189,6 @@ type Dialect struct {
 	// engine reads one level after the other.
 	Nested *Nested
 
-	// EmptyKeys says that List has rows whose key is the empty text, which no path can name.
-	EmptyKeys bool
-
 	// Param returns the placeholder of a parameter that is compared with a column.
 	// It is asked only where parameters are not Numbered.
 	Param func(col Column) string

@@ -78,7 +78,7 @@ func (p *Plan) page(ctx context.Context, c Conn, after []any, limit int) ([]*rec
 				return err
 			}
 			last = r.read
-			if r.named && (r.key != "" || p.Dialect.EmptyKeys) {
+			if r.named { // by the empty text as well, which no path can have
 				all = append(all, r)
 			}
 			return nil

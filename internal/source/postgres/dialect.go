@@ -41,7 +41,6 @@ var dialect = &document.Dialect{
 	Enforces:  true,
 	Duplicate: func(err error) bool { return feed.SQLState(err) == "23505" },
 	RowValues: true,
-	EmptyKeys: true,
 	Filters:   filters,
 }
 
