@@ -6,12 +6,9 @@ import (
 	"github.com/hotrow/hotrow/internal/front"
 )
 
-// Who may have the console at the HTTP port. Unlike the operator's port
-// this one is for everybody, and a proxy in front of it need not say that it is one (see
-// front.FromHere). So where there is a configuration file only a token opens the console.
-
-// insidePath is where it is, below the base path.
-const insidePath = "/-/explore/inside/"
+// Who may have the console at the HTTP port. Unlike the operator's port this one is for everybody,
+// and a proxy in front of it need not say that it is one (see front.FromHere). So where there is a
+// configuration file only a token opens the console.
 
 // inside returns the console for who sends a request; nil: there is none for him.
 func (s *server) inside(r *http.Request) http.Handler {

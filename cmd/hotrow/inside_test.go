@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/browsertest"
+	httpfront "github.com/hotrow/hotrow/internal/front/http"
 )
 
 // insidePaths are what the console asks, and what of the operator's port it does not.
@@ -23,7 +24,7 @@ var httpAddress = regexp.MustCompile(`proto=http addr=(\S+)`)
 // told is the address of the console that the page at / is told, "" for none.
 func told(t *testing.T, base string, headers ...string) (inside string) {
 	t.Helper()
-	resp := insideAsk(t, "GET", base+"/-/explore/tables", headers...)
+	resp := answerTo(t, "GET", base+"/-/explore/tables", headers...)
 	var of struct{ Tabs []struct{ Name, URL string } }
 	if err := json.NewDecoder(resp.Body).Decode(&of); err != nil && resp.StatusCode == 200 {
 		t.Errorf("the tables: %v", err)
@@ -36,7 +37,8 @@ func told(t *testing.T, base string, headers ...string) (inside string) {
 	return inside
 }
 
-func insideAsk(t *testing.T, method, url string, headers ...string) *http.Response {
+// answerTo is the answer to a request with headers, by name and value; Host is one.
+func answerTo(t *testing.T, method, url string, headers ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
@@ -63,18 +65,18 @@ func insideAsk(t *testing.T, method, url string, headers ...string) *http.Respon
 func TestInside_IsForTheOwner(t *testing.T) {
 	r := start(t, nil, "demo", "--still", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.http, "http://"))
-	inside := r.http + insidePath
+	inside := r.http + httpfront.ConsolePath
 	for _, path := range insidePaths {
 		want := 200
 		if strings.HasPrefix(path, "debug") || path == "livez" ||
 			path == "-/check" || path == "-/cache" {
 			want = 404
 		}
-		if resp := insideAsk(t, "GET", inside+path); resp.StatusCode != want {
+		if resp := answerTo(t, "GET", inside+path); resp.StatusCode != want {
 			t.Errorf("GET %q: %d, want %d", path, resp.StatusCode, want)
 		}
 	}
-	if got := told(t, r.http, "Host", "localhost:"+port); got != "."+insidePath {
+	if got := told(t, r.http, "Host", "localhost:"+port); got != "."+httpfront.ConsolePath {
 		t.Errorf("the page leads to %q", got)
 	}
 	for name, others := range map[string]struct {
@@ -94,12 +96,12 @@ func TestInside_IsForTheOwner(t *testing.T) {
 			if path == "" && others.want == 403 {
 				continue // a link may lead to the page
 			}
-			if resp := insideAsk(t, "GET", inside+path, others.headers...); resp.StatusCode != others.want {
+			if resp := answerTo(t, "GET", inside+path, others.headers...); resp.StatusCode != others.want {
 				t.Errorf("%s: GET %q: %d, want %d", name, path, resp.StatusCode, others.want)
 			}
 		}
 		for _, more := range [][]string{nil, {"Sec-Fetch-Mode", "no-cors"}} {
-			resp := insideAsk(t, "POST", inside+"-/invalidate?resource=products", append(more, others.headers...)...)
+			resp := answerTo(t, "POST", inside+"-/invalidate?resource=products", append(more, others.headers...)...)
 			if resp.StatusCode < 400 {
 				t.Errorf("%s: POST: %d", name, resp.StatusCode)
 			}
@@ -125,7 +127,7 @@ func TestInside_IsForTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_, _ = io.WriteString(conn, "GET "+insidePath+"-/resources HTTP/1.0\r\nHost: localhost\r\n\r\n")
+	_, _ = io.WriteString(conn, "GET "+httpfront.ConsolePath+"-/resources HTTP/1.0\r\nHost: localhost\r\n\r\n")
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 404 ") {
 		t.Errorf("HTTP/1.0: %q %v", line, err)
 	}
@@ -160,7 +162,8 @@ func TestInside_WithAConfiguration(t *testing.T) {
 			}
 			return m != nil && status(r.http+"/") == 200
 		})
-		if resp := insideAsk(t, "GET", r.http+insidePath+"-/console/console.js"); resp.StatusCode != c.public {
+		file := r.http + httpfront.ConsolePath + "-/console/console.js"
+		if resp := answerTo(t, "GET", file); resp.StatusCode != c.public {
 			t.Errorf("%s: a file: %d, want %d", name, resp.StatusCode, c.public)
 		}
 		for token, want := range c.want {
@@ -169,11 +172,11 @@ func TestInside_WithAConfiguration(t *testing.T) {
 				headers = []string{"Authorization", "Bearer " + token}
 			}
 			for _, path := range []string{"-/live", "-/resources", "-/doctor", "-/inspect?path=/depts/10", "metrics"} {
-				if resp := insideAsk(t, "GET", r.http+insidePath+path, headers...); resp.StatusCode != want {
+				if resp := answerTo(t, "GET", r.http+httpfront.ConsolePath+path, headers...); resp.StatusCode != want {
 					t.Errorf("%s, token %q: GET %q: %d, want %d", name, token, path, resp.StatusCode, want)
 				}
 			}
-			if got := told(t, r.http, headers...); (got == "."+insidePath) != (want == 200) {
+			if got := told(t, r.http, headers...); (got == "."+httpfront.ConsolePath) != (want == 200) {
 				t.Errorf("%s, token %q: the page leads to %q", name, token, got)
 			}
 		}
@@ -198,7 +201,7 @@ func TestChromium_ThreeTabs(t *testing.T) {
 		tab.Screenshot("tabs/" + strings.ToLower(name))
 	}
 	follow("Inside", `document.querySelector('#stream')?.classList.contains('live')`)
-	if at := tab.Eval("location.href"); at != r.http+insidePath {
+	if at := tab.Eval("location.href"); at != r.http+httpfront.ConsolePath {
 		t.Errorf("the console is at %v", at)
 	}
 	tab.Eval(`(fetch('-/invalidate?path=/products/1', {method: 'POST'}).then((r) => { window.forgot = r.status; }), 1)`)

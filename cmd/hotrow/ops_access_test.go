@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,21 +17,7 @@ func tokenLine(name, secret, role string) string {
 // asked returns the status of a request, and whether it asks for a token.
 func asked(t *testing.T, method, url string, headers ...string) (status int, challenge string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		if headers[i] == "Host" {
-			req.Host = headers[i+1]
-			continue
-		}
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := answerTo(t, method, url, headers...)
 	_ = resp.Body.Close()
 	return resp.StatusCode, resp.Header.Get("WWW-Authenticate")
 }

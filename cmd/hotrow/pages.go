@@ -32,7 +32,7 @@ func (s *server) tabsFor(r *http.Request) webpage.Pages {
 	p.Rows = "#/"
 	switch {
 	case s.inside(r) != nil && s.authorizeInside(r) == nil:
-		p.Inside = "." + insidePath
+		p.Inside = "." + httpfront.ConsolePath
 	case !front.FromHere(r): // the operator's port is nothing to tell others of
 		p.Inside = ""
 	}

@@ -34,7 +34,7 @@ func to(pattern string, who Who, serve http.HandlerFunc) Route {
 }
 
 // Routes returns every path of the port, and who may reach it.
-func Routes(o Options) []Route { return routes(o, newLive(o)) }
+func Routes(o Options) []Route { return New(o).routes() }
 
 // The errors of Options.Authorize.
 var (

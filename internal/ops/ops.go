@@ -2,9 +2,8 @@
 // feeds and tiers as JSON, the console, and the drop of cached documents.
 //
 // It knows no other package of hotrow but what its page looks like. What it shows it is given as
-// a Snapshot,
-// taken when somebody asks; what it does it does through callbacks. It makes
-// the handler and leaves listening, timeouts and shutdown to the caller.
+// a Snapshot, taken when somebody asks; what it does it does through callbacks. It makes the
+// handler and leaves listening, timeouts and shutdown to the caller.
 package ops
 
 import (
@@ -98,12 +97,13 @@ type Port struct {
 	o       Options
 	handler http.Handler
 	live    *live
+	doctor  *doctor // one, wherever it is asked: it bounds how often databases are looked at
 }
 
 // New returns the operator's port.
 func New(o Options) *Port {
-	p := &Port{o: o, live: newLive(o)}
-	p.handler = checkHost(o.Hosts, handler(o, routes(o, p.live)))
+	p := &Port{o: o, live: newLive(o), doctor: newDoctor(o.Doctor)}
+	p.handler = checkHost(o.Hosts, handler(o, p.routes()))
 	return p
 }
 
@@ -121,9 +121,9 @@ func handler(o Options, list []Route) http.Handler {
 // Pages of other origins may lead to the console; all else they are refused.
 func (p *Port) Console(authorize func(*http.Request) error, pages webpage.Pages) http.Handler {
 	o := p.o
-	o.Authorize, o.Pages, o.PublicMetrics = authorize, pages, nil
+	o.Authorize, o.PublicMetrics = authorize, nil
 	page := []Route{consolePage(pages)}
-	own := handler(o, slices.Concat(page, consoleRoutes(), consoleData(o, p.live)))
+	own := handler(o, slices.Concat(page, consoleRoutes(), p.consoleData(authorize)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" && isForeign(r) {
 			writeText(w, http.StatusForbidden, "a page of another origin asks\n")
@@ -151,7 +151,8 @@ func (p *Port) Start() { p.live.start() }
 func (p *Port) Stop() { p.live.stop() }
 
 // routes returns everything that the port answers. Who may is said beside each.
-func routes(o Options, l *live) []Route {
+func (p *Port) routes() []Route {
+	o := p.o
 	ready := newReadiness(o.Ready, o.ReadyTimeout)
 	ready.notes, ready.strict = o.Notes, o.Strict
 	list := []Route{
@@ -172,7 +173,7 @@ func routes(o Options, l *live) []Route {
 	page := consolePage(o.Pages)
 	list = append(list, Route{Pattern: page.Pattern, Who: Anybody, whole: true,
 		serve: func(w http.ResponseWriter, r *http.Request) { serveRoot(w, r, page.serve) }})
-	list = slices.Concat(list, consoleRoutes(), consoleData(o, l))
+	list = slices.Concat(list, consoleRoutes(), p.consoleData(o.Authorize))
 	for _, path := range []string{"/livez", "/healthz", "/-/healthy"} {
 		list = append(list, to("GET "+path, Anybody, serveAlive))
 	}
@@ -185,20 +186,21 @@ func routes(o Options, l *live) []Route {
 	return list
 }
 
-// consoleData is what the console asks, or leads to.
-func consoleData(o Options, l *live) []Route {
+// consoleData is what the console asks, or leads to. authorize is asked again before each frame.
+func (p *Port) consoleData(authorize func(*http.Request) error) []Route {
+	o, l := p.o, p.live
 	return []Route{
 		to("GET /metrics", Scraper, newMetrics(o).ServeHTTP),
 		to("GET /-/resources", Operator, func(w http.ResponseWriter, r *http.Request) {
 			servePage(w, r, l.resources)
 		}),
 		to("GET /-/live", Operator, func(w http.ResponseWriter, r *http.Request) {
-			l.serve(w, r, o.Authorize)
+			l.serve(w, r, authorize)
 		}),
 		to("GET /-/inspect", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveInspect(w, r, o.Inspect)
 		}),
-		to("GET /-/doctor", Operator, newDoctor(o.Doctor).ServeHTTP),
+		to("GET /-/doctor", Operator, p.doctor.ServeHTTP),
 		to("POST /-/invalidate", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveInvalidate(w, r, o.Invalidate)
 		}),

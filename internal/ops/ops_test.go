@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/ops"
 	"github.com/hotrow/hotrow/internal/waittest"
+	"github.com/hotrow/hotrow/internal/webpage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -363,5 +364,27 @@ func TestReady_Strict(t *testing.T) {
 		if resp.StatusCode != want || !strings.Contains(body, "source main: no change feed") {
 			t.Errorf("GET %s = %d %q, want %d", path, resp.StatusCode, body, want)
 		}
+	}
+}
+
+// TestConsole_HasTheDoctorOfThePort: the bound of how often the databases are looked at is one,
+// wherever it is asked.
+func TestConsole_HasTheDoctorOfThePort(t *testing.T) {
+	looks := 0
+	p := ops.New(ops.Options{
+		Stats:     func() ops.Snapshot { return ops.Snapshot{} },
+		Authorize: func(*http.Request) error { return nil },
+		Doctor:    func(context.Context) ([]ops.Finding, error) { looks++; return nil, nil },
+	})
+	console := p.Console(func(*http.Request) error { return nil }, webpage.Pages{})
+	for _, h := range []http.Handler{p, console, p, console} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/-/doctor", nil))
+		if w.Code != 200 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	if looks != 1 {
+		t.Errorf("the databases were looked at %d times", looks)
 	}
 }

@@ -59,8 +59,8 @@ type Pages struct {
 	// Tabs returns the pages for who sends a request; nil: there are no others.
 	Tabs func(*http.Request) webpage.Pages
 
-	// Console returns what answers paths below /-/explore/inside for who sends a request; nil:
-	// nothing does, as where Console is nil.
+	// Console returns what answers paths below ConsolePath for who sends a request; nil: nothing
+	// does, as where Console is nil.
 	Console func(*http.Request) http.Handler
 
 	Redis string // the port of Redis' protocol; "": there is none

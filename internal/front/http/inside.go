@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// insidePath is what follows "/-" where the console is.
-const insidePath = "/explore/inside"
+// ConsolePath is where the console is, below the base path.
+const ConsolePath = "/-/explore/inside/"
 
 // inside answers with the console, if there is one for who asks: it reports whether it has. The
 // console has rules of its own for who may see what; the Host is checked here.
 func (c *call) inside() bool {
-	base := c.o.BasePath + "/-" + insidePath
-	if c.o.Pages.Console == nil || !strings.HasPrefix(string(c.r.Path), base+"/") ||
+	path := c.o.BasePath + ConsolePath
+	if c.o.Pages.Console == nil || !strings.HasPrefix(string(c.r.Path), path) ||
 		!c.p.mayAsk(c.o, c.r.Host) {
 		return false
 	}
@@ -25,7 +25,7 @@ func (c *call) inside() bool {
 		c.w.Header().Set("Strict-Transport-Security", strictTransport)
 	}
 	w := &status{ResponseWriter: c.w, code: http.StatusOK}
-	http.StripPrefix(base, console).ServeHTTP(w, c.r.http)
+	http.StripPrefix(strings.TrimSuffix(path, "/"), console).ServeHTTP(w, c.r.http)
 	if c.o.Access != nil && c.o.Access.On() {
 		c.log(&answer{code: w.code}, start, c.o.Now().Sub(start))
 	}
