@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/admit"
 	"github.com/hotrow/hotrow/internal/config"
+	sqlfront "github.com/hotrow/hotrow/internal/front/sql"
 	wirefront "github.com/hotrow/hotrow/internal/front/wire"
 	"github.com/hotrow/hotrow/internal/ops"
 )
@@ -43,6 +44,7 @@ var protocols = map[string]struct {
 	"wire":     {[]string{wirefront.ALPN}, openWire},
 	"resp":     {nil, openRESP},
 	"memcache": {nil, openMemcache},
+	"sql":      {[]string{sqlfront.ALPN}, openSQL},
 }
 
 // serveProtocols starts the protocols whose listeners are on.

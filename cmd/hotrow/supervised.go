@@ -16,7 +16,7 @@ import (
 
 // listenerNames are the listeners of serve, as FileDescriptorName= of a systemd socket
 // unit calls them.
-var listenerNames = []string{"http", "wire", "resp", "memcache", "links", "ops"}
+var listenerNames = []string{"http", "wire", "resp", "memcache", "sql", "links", "ops"}
 
 // takeSockets takes the listeners that systemd has opened for serve, by their names. One
 // that has no name of ours is the listener of HTTP. Where they listen overrides the

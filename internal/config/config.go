@@ -21,6 +21,7 @@ type Config struct {
 	RESP      RESP                 `yaml:"resp"`
 	Memcache  Memcache             `yaml:"memcache"`
 	KV        KV                   `yaml:"kv"`
+	SQL       SQL                  `yaml:"sql"`
 	Links     Links                `yaml:"links"`
 	Ops       Ops                  `yaml:"ops"`
 	Log       Log                  `yaml:"log" apply:"reload"`
@@ -134,6 +135,7 @@ func Default() *Config {
 		},
 		Wire:  defaultWire(),
 		KV:    defaultKV(),
+		SQL:   defaultSQL(),
 		Links: defaultLinks(),
 		Ops: Ops{
 			Listen: Listener{Network: "tcp", Address: "127.0.0.1:8081"},

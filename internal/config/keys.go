@@ -21,7 +21,7 @@ type KeyInfo struct {
 var envSections = map[string]bool{
 	"http": true, "wire": true, "links": true, "ops": true, "log": true, "trace": true,
 	"cache": true,
-	"resp":  true, "memcache": true, "kv": true,
+	"resp":  true, "memcache": true, "kv": true, "sql": true,
 }
 
 // Keys lists every key of the file in the order of the structs.

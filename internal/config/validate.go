@@ -53,6 +53,7 @@ func (v *validator) all() {
 	v.tls()
 	v.wire()
 	v.keyValue()
+	v.sql()
 	v.links()
 	v.trace()
 	v.disk()
@@ -190,7 +191,8 @@ func (v *validator) unused() {
 	if len(v.c.Resources) == 0 {
 		return
 	}
-	used := map[string]bool{v.c.LinksSource(): true, StoreSource: v.c.StoresItems()}
+	used := map[string]bool{v.c.LinksSource(): true, v.c.SQLSource(): true,
+		StoreSource: v.c.StoresItems()}
 	for _, r := range v.c.Resources {
 		used[r.Source] = true
 	}
@@ -202,11 +204,12 @@ func (v *validator) unused() {
 }
 
 // CheckServes refuses a configuration that names nothing to serve: no resource, no shortener,
-// no database of items, no answers to gofast's perf. It is taken for a file that was cut, or was
-// never written.
+// no database of items, no sessions of SQL, no answers to gofast's perf. It is taken for a file
+// that was cut, or was never written.
 func (c *Config) CheckServes() error {
 	perf := c.Wire.Perf && !c.Wire.Listen.Off()
-	if len(c.Resources) > 0 || c.LinksSource() != "" || c.StoresItems() || perf {
+	if len(c.Resources) > 0 || c.LinksSource() != "" || c.StoresItems() || perf ||
+		c.SQLSource() != "" {
 		return nil
 	}
 	p := Problem{Text: "it names no resource, nor anything else to serve: hotrow init URL > FILE" +
@@ -234,8 +237,8 @@ func (c *Config) CheckExposure(open bool) error {
 		return v.problems.err()
 	}
 	for _, l := range c.Listeners() {
-		// Who follows a link has no token.
-		if l.Name != "links" && l.Name != "ops" && !l.Local() {
+		// Who follows a link has no token, and of SQL the database asks who it is.
+		if l.Name != "links" && l.Name != "sql" && l.Name != "ops" && !l.Local() {
 			v.addf(l.Name+".listen", "%s can be reached from other machines and auth.tokens is "+
 				"empty: listen on 127.0.0.1 or unix:PATH, add a token (hotrow token NAME), or say "+
 				"--open if reading by anybody is meant", l)

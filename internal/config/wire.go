@@ -73,6 +73,6 @@ type NamedListener struct {
 func (c *Config) Listeners() []NamedListener {
 	return []NamedListener{{"http", c.HTTP.Listen, c.HTTP.TLS.On()},
 		{"wire", c.Wire.Listen, c.Wire.TLS}, {"resp", c.RESP.Listen, c.RESP.TLS},
-		{"memcache", c.Memcache.Listen, c.Memcache.TLS}, {"links", c.Links.Listen, false},
-		{"ops", c.Ops.Listen, false}}
+		{"memcache", c.Memcache.Listen, c.Memcache.TLS}, {"sql", c.SQL.Listen, c.SQL.TLS},
+		{"links", c.Links.Listen, false}, {"ops", c.Ops.Listen, false}}
 }

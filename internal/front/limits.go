@@ -107,6 +107,18 @@ const (
 	ParkedKeys   = 64 << 10                  // of requests that wait: then nothing more is read
 	StreamCredit = 1 << 20                   // that a client may stream before it is taken
 
+	// One session of SQL, whose messages are passed on.
+
+	SQLClients   = 1000             // the default of sql.max_clients: each is one of the database
+	SQLLogins    = 64               // under way at a time: others wait
+	SQLLogin     = 10 * time.Second // for a whole log-in, and to wait for the turn
+	SQLCancels   = 64               // requests to cancel that are under way
+	SQLStartup   = 10_000           // bytes of what a client begins with; as PostgreSQL
+	SQLAuthBytes = 64 << 10         // of a message of a log-in; as PostgreSQL
+	SQLChunk     = 32 << 10         // that are on their way in one direction, and not taken
+	SQLSecured   = 4 << 10          // of them under TLS, whose session has the memory all the time
+	SQLLinger    = 2 * time.Second  // for a client to read the last words of its session
+
 	// What clients are told of changes.
 
 	TellWithin       = 250 * time.Millisecond // a client that keeps copies is not told later

@@ -17,6 +17,15 @@ func (c *Certificate) Set(cert *tls.Certificate, oldest uint16) {
 	c.live.Store(&tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: oldest})
 }
 
+// Leaf returns the certificate that is shown now, in DER; nil: there is none.
+func (c *Certificate) Leaf() []byte {
+	live := c.live.Load()
+	if live == nil {
+		return nil
+	}
+	return live.Certificates[0].Certificate[0]
+}
+
 // Config returns the configuration of a listener that shows the certificate, which was
 // set, to peers that agree on one of protocols in the handshake (RFC 7301); without any,
 // nothing is agreed on. The keys of session tickets are the listener's own, and so are

@@ -99,6 +99,11 @@ const (
 	memcacheCommands
 	memcacheBatches
 	memcacheUnknown
+	sqlSessions
+	sqlLogins
+	sqlCancels
+	sqlGroups
+	sqlBytes
 	respConnections
 	respRejected
 	respBroken
@@ -189,8 +194,8 @@ func families() [numMetrics]family {
 		accessLogDropped: {"access_log_dropped_total", counter, nil,
 			"Access log lines dropped because the file was too slow or failed."},
 	}
-	for _, more := range []map[metricID]family{diskFamilies(), httpFamilies(),
-		wireFamilies(), respFamilies(), memcacheFamilies(), linksFamilies(), careFamilies()} {
+	for _, more := range []map[metricID]family{diskFamilies(), httpFamilies(), wireFamilies(),
+		respFamilies(), memcacheFamilies(), sqlFamilies(), linksFamilies(), careFamilies()} {
 		for id, f := range more {
 			all[id] = f
 		}
@@ -292,6 +297,22 @@ func memcacheFamilies() map[metricID]family {
 			"Reads of the database, each for all that a burst has missed of a resource."},
 		memcacheUnknown: {"memcache_unknown_keys_total", counter, []string{"why"},
 			"Keys answered with a miss because they name no resource, or no row can have them."},
+	}
+}
+
+// sqlFamilies are those of sessions of PostgreSQL that are passed on.
+func sqlFamilies() map[metricID]family {
+	return map[metricID]family{
+		sqlSessions: {"sql_sessions", gauge, nil,
+			"Sessions of SQL clients, each with a connection to the database."},
+		sqlLogins: {"sql_logins_total", counter, []string{"result"},
+			"Connections of SQL clients by what became of them."},
+		sqlCancels: {"sql_cancels_total", counter, []string{"result"},
+			"Requests to cancel a statement by what became of them."},
+		sqlGroups: {"sql_groups_total", counter, nil,
+			"Answers of the database that were passed on, each up to its ReadyForQuery."},
+		sqlBytes: {"sql_bytes_total", counter, []string{"direction"},
+			"Bytes of sessions after the log-in, from clients (in) and to them (out)."},
 	}
 }
 

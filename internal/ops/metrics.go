@@ -1,8 +1,10 @@
 package ops
 
 import (
+	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -87,6 +89,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	if s.Memcache != nil {
 		e.memcache(s.Memcache)
 	}
+	if s.SQL != nil {
+		e.sql(s.SQL)
+	}
 	if s.Links != nil {
 		e.links(s.Links)
 	}
@@ -146,6 +151,20 @@ func (e *emitter) memcache(m *Memcache) {
 	e.value(memcacheBatches, float64(m.Batches))
 	e.value(memcacheUnknown, float64(m.Unknown), "no_resource")
 	e.value(memcacheUnknown, float64(m.NoKey), "no_key")
+}
+
+// sql writes the metrics of sessions of PostgreSQL.
+func (e *emitter) sql(q *SQL) {
+	e.value(sqlSessions, float64(q.Open))
+	for _, result := range slices.Sorted(maps.Keys(q.Logins)) {
+		e.value(sqlLogins, float64(q.Logins[result]), result)
+	}
+	for _, result := range slices.Sorted(maps.Keys(q.Cancels)) {
+		e.value(sqlCancels, float64(q.Cancels[result]), result)
+	}
+	e.value(sqlGroups, float64(q.Groups))
+	e.value(sqlBytes, float64(q.BytesIn), "in")
+	e.value(sqlBytes, float64(q.BytesOut), "out")
 }
 
 // refused writes what listeners have refused.

@@ -30,6 +30,7 @@ type Snapshot struct {
 	Wire         *Wire     // nil: it is not served
 	RESP         *RESP     // nil: it is not served
 	Memcache     *Memcache // the same
+	SQL          *SQL      // the same
 	Links        *Links    // nil: there is no shortener
 	Alarms       []string  // what is lost and does not come back, one sentence each
 }
@@ -77,6 +78,16 @@ type Memcache struct {
 	Batches  uint64 // reads of the database, each for all that a burst missed of a resource
 	Unknown  uint64 // keys that name no resource
 	NoKey    uint64 // keys that no row can have
+}
+
+// An SQL is what sessions of PostgreSQL do that are passed on.
+type SQL struct {
+	Open     int               // sessions now
+	Logins   map[string]uint64 // connections, by what became of them
+	Cancels  map[string]uint64 // requests to cancel, by what became of them
+	Groups   uint64            // answers of the database, each up to its ReadyForQuery
+	BytesIn  uint64            // of clients, after they logged in
+	BytesOut uint64            // for them
 }
 
 // A RESP is what the connections of Redis clients do.

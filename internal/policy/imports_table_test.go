@@ -17,7 +17,7 @@ var house = []room{
 	{
 		dir: "cmd/hotrow",
 		knows: []string{"config", "demo", "load", "webpage", "ops", "proxy",
-			"front/http", "front/wire", "front/resp", "front/memcache", "front/kv", "front", "admit",
+			"front/http", "front/wire", "front/resp", "front/memcache", "front/sql", "front/kv", "front", "admit",
 			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "workers", "supervisor", "links/transfer", "front/links", "links", "links/api",
@@ -202,6 +202,11 @@ var house = []room{
 		dir:   "internal/front/memcache",
 		knows: []string{"front/kv", "front", "eventloop", "wire/memcache", "resource", "source", "row"},
 		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest"},
+	},
+	{
+		dir:   "internal/front/sql",
+		knows: []string{"front", "admit", "eventloop/nonblock"},
+		tests: []string{"dbtest", "tlstest", "waittest", "source/postgres", "github.com/jackc/pgx"},
 	},
 	{
 		dir: "internal/front/kv",

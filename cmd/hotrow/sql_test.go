@@ -1,0 +1,55 @@
+package main
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hotrow/hotrow/internal/dbtest"
+)
+
+// sqlURL returns the URL of a database through the listener of SQL.
+func (r *running) sqlURL(database string) string {
+	r.t.Helper()
+	m := regexp.MustCompile(`proto=sql addr=(\S+)`).FindStringSubmatch(r.log.String())
+	if m == nil {
+		r.t.Fatalf("SQL is not served:\n%s", r.log)
+	}
+	u, err := url.Parse(database)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	u.Host = m[1]
+	return u.String()
+}
+
+// TestServe_SQL: psql sees the database through hotrow, and hotrow counts it.
+func TestServe_SQL(t *testing.T) {
+	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY, b text);"))
+	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0"}, database)
+	until(t, r.log, r.complete)
+	through := r.sqlURL(database)
+	dbtest.Psql(t, through, "INSERT INTO t VALUES (1, 'one'), (2, 'two'); \\copy t TO STDOUT")
+	if got := strings.TrimSpace(dbtest.Psql(t, through, "SELECT b FROM t ORDER BY a;")); got != "one\ntwo" {
+		t.Errorf("psql reads %q", got)
+	}
+	until(t, r.log, func() bool {
+		_, metrics := get(t, r.ops+"/metrics")
+		return strings.Contains(metrics, "hotrow_sql_sessions 0\n") &&
+			strings.Contains(metrics, `hotrow_sql_logins_total{result="open"} 2`) &&
+			strings.Contains(metrics, `hotrow_connections_refused_total{listener="sql",why="connections"} 0`)
+	})
+	if code := r.stop(); code != 0 {
+		t.Errorf("it ends with %d:\n%s", code, r.log)
+	}
+}
+
+// TestServe_SQLWantsOneHost: a relay leads to one server.
+func TestServe_SQLWantsOneHost(t *testing.T) {
+	r := begin(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0"}, "postgres://u@127.0.0.1,127.0.0.2/d?sslmode=disable")
+	<-r.ended
+	if code := r.stop(); code == 0 || !strings.Contains(r.log.String(), "several hosts") {
+		t.Errorf("it ends with %d:\n%s", code, r.log)
+	}
+}

@@ -1,0 +1,95 @@
+// Package sqlfront passes sessions of PostgreSQL's protocol on: each client has a session of its
+// own at the database, as the user that it logs in as, and bytes go both ways as they come. What
+// differs is the key by which a statement is cancelled, and that TLS ends here.
+//
+// hotrow learns no password and changes no statement. Nothing is answered from memory.
+package sqlfront
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+)
+
+// Options are what the front goes by.
+type Options struct {
+	// Dial opens a connection to the database on which nothing was said. Any goroutine calls it.
+	Dial func(ctx context.Context) (Upstream, error)
+
+	MaxClients    int  // sessions at a time; 0: front.SQLClients
+	TrustUpstream bool // clients of other machines may be let in by a database that asks nothing
+
+	Unsent *front.OutputBudget // counts what peers do not take; nil: one of the front's own
+	Log    *slog.Logger        // nil: discard
+}
+
+// An Upstream is a connection to the database. The session owns it.
+type Upstream struct {
+	Conn        net.Conn // *tls.Conn if it has TLS
+	Certificate []byte   // that the database has shown, in DER; nil: there is no TLS
+
+	// Again opens another one to the same server.
+	Again func(ctx context.Context) (net.Conn, error)
+}
+
+// A Front passes sessions on. Any goroutine may call its methods.
+type Front struct {
+	opts  atomic.Pointer[Options]
+	count counters
+	said  front.Limiter // of the log
+}
+
+// New returns a front. It serves nothing yet.
+func New(o Options) *Front {
+	f := new(Front)
+	f.Configure(o)
+	return f
+}
+
+// Configure makes options count for sessions that begin from now on.
+func (f *Front) Configure(o Options) {
+	if o.MaxClients == 0 {
+		o.MaxClients = front.SQLClients
+	}
+	if o.Unsent == nil {
+		if old := f.opts.Load(); old != nil {
+			o.Unsent = old.Unsent
+		} else {
+			o.Unsent = front.NewOutputBudget(0, 0)
+		}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	f.opts.Store(&o)
+}
+
+// Close releases what the front has. Its sites are closed first.
+func (f *Front) Close() {}
+
+// sayAway tells the log, now and then, that the database cannot be reached.
+func (f *Front) sayAway(err error) {
+	if f.said.Allow(time.Now()) {
+		log := f.opts.Load().Log
+		log.Warn("a SQL client was refused: the database cannot be reached", "err", err)
+	}
+}
+
+// sayAccept tells the log that the system gives no connections.
+func (f *Front) sayAccept(err error) {
+	if f.said.Allow(time.Now()) {
+		f.opts.Load().Log.Warn("new connections wait: the system gives none", "err", err)
+	}
+}
+
+// say tells the log why a client was refused.
+func (s *Site) say(why *fault, one *session) {
+	if s.f.said.Allow(time.Now()) {
+		s.f.opts.Load().Log.Warn("a SQL client was refused", "reason", why.text, "hint", why.hint,
+			"peer", one.from.String())
+	}
+}

@@ -1,0 +1,101 @@
+package sqlfront
+
+import "sync"
+
+// A group is what a client sends from one rest of the session to the next: one Query, or
+// messages up to a Sync. The server ends its answer to each with ReadyForQuery.
+
+// A track follows the groups of a session, from both sides. It never holds a byte up, and what
+// it cannot follow it says to be busy.
+type track struct {
+	mu       sync.Mutex // guards what follows; innermost
+	sent     framer     // of the client
+	answered framer     // of the server
+	opened   bool       // the client is within a group
+	bySync   bool       // its last group has ended with a Sync
+	waiting  int        // groups whose answer has not ended
+	idle     bool       // the server is in no transaction, by its last ReadyForQuery
+	ended    bool       // hotrow has ended the session
+	groups   uint64     // that have been answered
+}
+
+// forward notes what the client has sent. It reports false when the session has ended, so that
+// this must not go to the server.
+func (t *track) forward(p []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return false
+	}
+	t.sent.feed(p, (*sentSide)(t))
+	return true
+}
+
+// answer notes what the server has sent, and returns how many answers have ended with it.
+func (t *track) answer(p []byte) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.groups
+	t.answered.feed(p, (*answeredSide)(t))
+	return t.groups - before
+}
+
+// end ends the session if nothing is under way in it, and reports whether it did.
+func (t *track) end() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = t.idle && !t.opened && t.waiting == 0 && !t.sent.within() && !t.answered.within()
+	return t.ended
+}
+
+// begin notes that the server is ready for the first group.
+func (t *track) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = true
+}
+
+// A sentSide is a track that hears the client.
+type sentSide track
+
+func (*sentSide) want(byte, uint32) uint32 { return 0 }
+
+func (t *sentSide) message(kind byte, _ []byte) {
+	switch kind {
+	case msgQuery, msgFunction:
+		t.opened, t.bySync = false, false
+		t.waiting++
+	case msgSync:
+		t.opened, t.bySync = false, true
+		t.waiting++
+	case msgCopyData, msgCopyDone, msgCopyFail:
+		// A Sync in front of it was for nothing: the server passes over it while it waits for
+		// data, and another follows.
+		if !t.opened && t.bySync && t.waiting > 0 {
+			t.waiting--
+			t.opened = true
+		}
+	case msgTerminate:
+	default:
+		t.opened = true
+	}
+}
+
+// An answeredSide is a track that hears the server.
+type answeredSide track
+
+func (*answeredSide) want(kind byte, _ uint32) uint32 {
+	if kind == msgReady {
+		return 1
+	}
+	return 0
+}
+
+func (t *answeredSide) message(kind byte, body []byte) {
+	if kind != msgReady || len(body) == 0 {
+		return
+	}
+	t.idle = body[0] == 'I'
+	t.waiting = max(t.waiting-1, 0)
+	t.groups++
+}
