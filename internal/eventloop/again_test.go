@@ -128,6 +128,7 @@ func TestAgain_HogsTakeTurns(t *testing.T) {
 	each(t, []string{"epoll"}, c, func(t *testing.T, s *site) {
 		for range 8 {
 			hog := s.dial(t)
+			defer hog.Close() // else the end of the site waits until it has all
 			hog.send(long(1 << 30))
 			go func() { _, _ = io.Copy(io.Discard, hog) }()
 		}
