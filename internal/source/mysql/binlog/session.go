@@ -158,6 +158,12 @@ func (s *following) adopt() {
 		s.ask()
 		return
 	}
+	if s.holds() && s.pos < found.end {
+		// Those that there are say the same until then, and these would make a row before
+		// their end a change of its whole table.
+		s.found.CompareAndSwap(nil, found)
+		return
+	}
 	s.defs = found
 	var changed []string
 	print := sha256.New()
