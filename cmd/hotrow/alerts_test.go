@@ -79,6 +79,7 @@ func prometheus(t *testing.T, r *running) (firing func() map[string]bool) {
 // TestAlerts_FireWhileTheDatabaseIsAway stops a database under a Prometheus with the rules,
 // and starts it again.
 func TestAlerts_FireWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := pg.Database(t, dbtest.Setup("CREATE TABLE word (id int PRIMARY KEY, de text); "+
 		"INSERT INTO word SELECT i, 'w' || i FROM generate_series(1, 5000) i"))

@@ -21,6 +21,7 @@ const blogSQL = `CREATE TABLE person (id int PRIMARY KEY, name varchar(20));
 // TestPostgres_CheckKnowsWhatListsEmbed: changes of which tables have lists read again, and
 // which indexes find rows.
 func TestPostgres_CheckKnowsWhatListsEmbed(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(blogSQL))
 	checkEmbeds(t, url, "public.", func(sql string) { dbtest.Psql(t, url, sql) })
 	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\nresources:\n"+
@@ -92,6 +93,7 @@ func checkEmbeds(t *testing.T, url, schema string, exec func(sql string)) {
 
 // TestMariaDB_CheckKnowsWhatListsEmbed: there a foreign key has an index.
 func TestMariaDB_CheckKnowsWhatListsEmbed(t *testing.T) {
+	t.Parallel()
 	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\nresources:\n"+
 		"  articles: {table: article}\n  remarks: {table: remark}\n",
 		dbtest.MariaDB(t, dbtest.Setup(blogSQL))))

@@ -34,6 +34,7 @@ var shells = map[string]string{
 }
 
 func TestCompletion_CompletesInEveryShell(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ line, want string }{
 		{"hotrow ser", "serve"},
 		{"hotrow links k", "key"},

@@ -24,6 +24,7 @@ func consoleOf(t *testing.T, browser *browsertest.Browser, r *running, view brow
 // TestConsole_SaysThatTheDatabaseIsAway looks at a PostgreSQL that is stopped and started
 // again, by the clock of the test.
 func TestConsole_SaysThatTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := pg.Database(t, dbtest.Setup("CREATE TABLE word (id int PRIMARY KEY, de text); "+
 		"INSERT INTO word SELECT i, 'w' || i FROM generate_series(1, 50) i"))
@@ -86,6 +87,7 @@ func TestConsole_SaysThatTheDatabaseIsAway(t *testing.T) {
 }
 
 func TestConsole_LooksAtADocument(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "words.db")
 	dbtest.SQLiteShell(t, file, "CREATE TABLE word (id INTEGER PRIMARY KEY, de TEXT); "+
 		"INSERT INTO word VALUES (1, 'Haus'), (2, 'Baum')")
@@ -133,6 +135,7 @@ func fits(t *testing.T, tab *browsertest.Tab, view browsertest.View) {
 // TestConsole_TellsWhatIsHot reads one document, changes another, and looks at both, and at
 // what the doctor says of the file.
 func TestConsole_TellsWhatIsHot(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "words.db")
 	dbtest.SQLiteShell(t, file, "CREATE TABLE word (id INTEGER PRIMARY KEY, de TEXT); "+
 		"INSERT INTO word VALUES (1, 'Haus'), (2, 'Baum')")
@@ -175,6 +178,7 @@ func TestConsole_TellsWhatIsHot(t *testing.T) {
 
 // TestConsole_AsksForTheToken signs in where the port is not for this machine alone.
 func TestConsole_AsksForTheToken(t *testing.T) {
+	t.Parallel()
 	db := database(t, deptSQL)
 	r := start(t, nil, "-c", configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
 		"resources: {depts: {table: dept}}\nauth:\n  tokens:\n"+tokenLine("o", "s3cret", "operator")))

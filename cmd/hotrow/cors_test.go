@@ -39,6 +39,7 @@ func allowedAt(t *testing.T, via http.RoundTripper, url string) string {
 
 // TestServe_OriginsInEveryForm: by the variable, over each form of the listener.
 func TestServe_OriginsInEveryForm(t *testing.T) {
+	t.Parallel()
 	db, made, dir := database(t, deptSQL), tlstest.New(t, "cors"), t.TempDir()
 	made.Write(t, dir)
 	secure := []string{"HOTROW_HTTP_TLS_CERT=" + filepath.Join(dir, "cert.pem"),
@@ -143,6 +144,7 @@ func (v visitor) follow(url string) {
 // TestServe_PagesOfOtherOrigins in a browser: they read, follow, and write with a token, where their
 // origin is named; else the browser keeps the answers from them.
 func TestServe_PagesOfOtherOrigins(t *testing.T) {
+	t.Parallel()
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<!doctype html><title>page</title>"))

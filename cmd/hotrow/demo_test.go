@@ -17,6 +17,7 @@ import (
 // TestDemo_TellsItsStoryWhileSomebodyLooks asks for a list until rows have changed by
 // themselves. With --still none does.
 func TestDemo_TellsItsStoryWhileSomebodyLooks(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "demo.db")
 	const list = "/products?order=id&limit=24"
 	r := serve(t, "demo", "--file", file)
@@ -38,6 +39,7 @@ func TestDemo_TellsItsStoryWhileSomebodyLooks(t *testing.T) {
 
 // TestDemo_HasTheClicksOfAMonth looks at the statistics of a link as its page does.
 func TestDemo_HasTheClicksOfAMonth(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "demo.db")
 	r := serve(t, "demo", "--still", "--file", file)
 	days := func() string {
@@ -58,6 +60,7 @@ func TestDemo_HasTheClicksOfAMonth(t *testing.T) {
 
 // TestDemo_GreetsWithLinesThatWork runs what the greeting says, as a shell does.
 func TestDemo_GreetsWithLinesThatWork(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "it's a demo.db") // a name that a shell would cut
 	r := serve(t, "demo", "--still", "--file", file)
 	until(t, r.out, func() bool { return strings.Contains(r.out.String(), "Stop with Ctrl-C.") })
@@ -104,7 +107,11 @@ func TestTerminal_GreetingComesFirst(t *testing.T) {
 		return string(out)
 	}
 	do("new-session", "-d", "-x", "150", "-y", "40", line)
-	t.Cleanup(func() { _ = exec.Command(tmux, "-S", socket, "kill-server").Run() })
+	t.Cleanup(func() { // it outlives its terminal, whose end is a SIGHUP
+		defer func() { _ = exec.Command(tmux, "-S", socket, "kill-server").Run() }()
+		do("send-keys", "C-c")
+		until(t, new(output), func() bool { return exec.Command(tmux, "-S", socket, "has-session").Run() != nil })
+	})
 	var screen string
 	until(t, new(output), func() bool {
 		screen = do("capture-pane", "-p", "-e")

@@ -99,6 +99,7 @@ func fourteenTables() string {
 // TestPostgres_DoctorOfAServerAsItIsInstalled: the two ways first, in five lines, and no
 // statement of a trigger unless triggers are asked for.
 func TestPostgres_DoctorOfAServerAsItIsInstalled(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, nil) // wal_level is replica
 	url := server.Database(t, dbtest.Setup(fourteenTables()))
 	code, out, _ := command(t, "doctor", url)
@@ -137,6 +138,7 @@ func TestPostgres_DoctorOfAServerAsItIsInstalled(t *testing.T) {
 
 // TestPostgres_DoctorLooksForTheFeedOfTheConfiguration, as serve does.
 func TestPostgres_DoctorLooksForTheFeedOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE kv (id int PRIMARY KEY, v int)"))
 	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q, feed: {mode: notify}}}\n"+
 		"resources: {kv: {table: kv}}\n", url))
@@ -168,6 +170,7 @@ func TestPostgres_DoctorLooksForTheFeedOfTheConfiguration(t *testing.T) {
 // TestPostgres_SaysWhatIsNotOnDisk: a slot that cannot be had, and documents with rows whose
 // old parent nobody tells; in the log, by doctor and by check.
 func TestPostgres_SaysWhatIsNotOnDisk(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL()))
 	file := configFile(t, fmt.Sprintf(`version: 1
 cache: {disk: {path: %q}}

@@ -10,6 +10,7 @@ import (
 // TestLists_HaveTheRowWhoseKeyIsEmpty on every database, though no path can name it; a list that
 // is kept follows what becomes of it.
 func TestLists_HaveTheRowWhoseKeyIsEmpty(t *testing.T) {
+	t.Parallel()
 	const sql = "CREATE TABLE k (id varchar(20) PRIMARY KEY, note varchar(20));" +
 		"INSERT INTO k VALUES ('', 'first'), ('a', 'second');"
 	for name, open := range map[string]func(t *testing.T) (url string, exec func(sql string)){

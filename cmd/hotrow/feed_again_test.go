@@ -32,6 +32,7 @@ func (r *running) feedIs(mode string) {
 // TestMariaDB_ServeFollowsOnceItMay: by a URL alone, whose user gets the right to follow the
 // binary log while hotrow runs, and loses it again.
 func TestMariaDB_ServeFollowsOnceItMay(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	url := server.Database(t)
 	dbtest.MariaDBShell(t, url, mariadbSQL[:strings.Index(mariadbSQL, "CREATE TABLE thing")])

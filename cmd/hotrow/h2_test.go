@@ -68,6 +68,7 @@ func said(t *testing.T, c *http.Client, version int, method, url string) string 
 // TestPostgres_HTTP2InAnOutage: by each way to start it, over TLS and without, HTTP/2 says
 // what HTTP/1.1 says: a copy that is marked, or 503, and the new row afterwards.
 func TestPostgres_HTTP2InAnOutage(t *testing.T) {
+	t.Parallel()
 	db := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := db.Database(t, dbtest.Setup("CREATE TABLE users (id int PRIMARY KEY, name text);"+
 		"INSERT INTO users VALUES (1, 'ada'), (2, 'bob')"))

@@ -25,6 +25,7 @@ import (
 //
 //	make h2spec
 func TestServe_H2Spec(t *testing.T) {
+	t.Parallel()
 	program := h2spec(t)
 	t.Run("over=tls", func(t *testing.T) {
 		t.Parallel()

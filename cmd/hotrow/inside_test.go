@@ -189,6 +189,7 @@ func TestInside_WithAConfiguration(t *testing.T) {
 
 // TestChromium_ThreeTabs goes from page to page, as people do.
 func TestChromium_ThreeTabs(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	tab := browsertest.New(t).Tab(browsertest.Desktop)
 	tab.Open(r.http + "/")

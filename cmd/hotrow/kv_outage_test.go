@@ -15,6 +15,7 @@ import (
 // Lists by name over PostgreSQL and TLS, by the protocols of Redis and memcached: as fresh as
 // rows, and while the database is away what memory has or an error, and never nil.
 func TestPostgres_KVQueriesOverTLSAndInAnOutage(t *testing.T) {
+	t.Parallel()
 	db := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := db.Database(t, dbtest.Setup("CREATE TABLE users (id int PRIMARY KEY, email text NOT NULL UNIQUE, age int);"+
 		"INSERT INTO users VALUES (1, 'ada@example.org', 36), (2, 'bob@example.org', 1)"))

@@ -72,6 +72,7 @@ func startStore(t *testing.T, file string) (*child, net.Conn) {
 // TestStore_KilledServerLosesNothing kills a server again and again while a client sets
 // items: what was answered with STORED is there, with its flags, its time and a new unique.
 func TestStore_KilledServerLosesNothing(t *testing.T) {
+	t.Parallel()
 	file := storeConfig(t)
 	next, uniques := 0, make(map[string]bool)
 	for round := range 3 {

@@ -47,6 +47,7 @@ func behind(t *testing.T, address string, via http.RoundTripper, p proxied) stri
 // comes from the loopback, and nobody may do anything for that: not with no key,
 // nor with one that is not for keys, by the API or by the page.
 func TestServe_LinksBehindAProxyHaveNoLocals(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := configFile(t, "version: 1\nlinks:\n  base_url: https://s.example\n"+
 		"  database: 'sqlite:"+dir+"/l.db'\n  log: {dir: '"+dir+

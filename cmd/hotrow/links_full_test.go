@@ -104,6 +104,7 @@ func follows(t *testing.T, url string, keys int64, lasts time.Duration) *load.Re
 // was said, and counted one by one: what was recorded arrives, no more and no
 // less.
 func TestLinks_FullLogCountsExactly(t *testing.T) {
+	t.Parallel()
 	for policy, outcome := range map[string]string{"drop": "dropped", "refuse": "refused"} {
 		t.Run(policy, func(t *testing.T) {
 			r, db := newLinks(t, ", on_full: "+policy)
@@ -196,13 +197,16 @@ func count(t *testing.T, db, sql string) int {
 	return n
 }
 
-// missing is how many codes that do not exist are asked for: HOTROW_TEST_MISSES,
-// else as many as an ordinary run of the tests can wait for.
+// missing is how many codes that do not exist are asked for: HOTROW_TEST_MISSES, else as many as
+// the long tests can wait for, or an ordinary run.
 func missing() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("HOTROW_TEST_MISSES"), 10, 64); err == nil {
 		return n
 	}
-	return 100_000
+	if waittest.Long() {
+		return 100_000
+	}
+	return 20_000
 }
 
 // fillsMetric counts rows that were read from the database.
@@ -247,7 +251,7 @@ func TestLinks_MissesAreBounded(t *testing.T) {
 	// misses, such as a feed that is late. Misses would do it each time.
 	kept, read, start := false, int64(0), time.Now()
 	for asked := int64(0); asked < missing() || !kept && !waittest.Late(time.Since(start), time.Minute); {
-		asked += int64(follows(t, base+"/m{n}", missing(), 2*time.Second).Answers)
+		asked += int64(follows(t, base+"/m{n}", missing(), time.Second/2).Answers)
 		if r.metric(`hotrow_links_requests_total{result="missing"}`) == 0 {
 			t.Fatal("nothing is missed")
 		}

@@ -21,6 +21,7 @@ const hangBound = time.Second
 // the pages with a sentence. Each of their statements waited for the database as
 // long as a statement may take.
 func TestLinks_AnswerWithinASecondWhileTheDatabaseHangs(t *testing.T) {
+	t.Parallel()
 	t.Run("PostgreSQL", func(t *testing.T) {
 		s := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 		var pids []int

@@ -122,6 +122,7 @@ func kills() int {
 // Whatever was answered is in the database once, and no more than was asked for;
 // a link with so many redirects has never had one more.
 func TestLinks_KilledServerLosesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := filepath.Join(dir, "links.db")
 	file := configFile(t, "version: 1\nhttp: {listen: 'off'}\nops: {listen: 'off'}\n"+

@@ -13,6 +13,7 @@ import (
 // Who follows a link that leads nowhere sees which one it was, what has happened and
 // a way on: in either scheme, at any width, and with nothing that keeps people out.
 func TestChromium_LinksThatLeadNowhere(t *testing.T) {
+	t.Parallel()
 	r, _ := newLinks(t, "")
 	base := r.linksAddr()
 	resp, err := http.Post(base+"/api/v1/links", "application/x-ndjson", strings.NewReader(

@@ -46,6 +46,7 @@ func serveSpring(t *testing.T, more string) (r *running, file string) {
 
 // TestServe_LinksAreNotForEverybodyOnOtherFronts: as docs/explanation/access.md says it.
 func TestServe_LinksAreNotForEverybodyOnOtherFronts(t *testing.T) {
+	t.Parallel()
 	all := []string{"http", "memcache", "resp", "wire"}
 	// It waits by HTTP alone: each question over another front is a connection more.
 	awaits := func(r *running, want []string) {

@@ -11,6 +11,7 @@ import (
 // TestServe_LinksSearchFindsTheOldest: by the page, whatever the number of links; also what
 // another program has changed meanwhile, and what the API has.
 func TestServe_LinksSearchFindsTheOldest(t *testing.T) {
+	t.Parallel()
 	r, db := newLinks(t, "")
 	base := r.linksAddr()
 	dbtest.SQLiteShell(t, db, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)

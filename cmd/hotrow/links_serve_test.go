@@ -171,6 +171,7 @@ func TestServe_LinksForOthersNeedAKey(t *testing.T) {
 // as soon as the database is there. So does one whose database has been away
 // from its first start on, which has to make the tables then.
 func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, nil)
 	url := server.Database(t)
 	dir := t.TempDir()
@@ -212,6 +213,7 @@ func TestPostgres_LinksStartWithoutTheirDatabase(t *testing.T) {
 // Servers that begin at the same time with new logs take different writer numbers, and
 // each records what it answers.
 func TestPostgres_LinksOfTwoServersBeginTogether(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t)
 	clicks, counted := 0, func() string {
 		const sql = "SELECT COALESCE(sum(clicks), 0) FROM link_stats WHERE link_id > 0"

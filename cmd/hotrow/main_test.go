@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "proxy" || os.Args[1] == "top") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr, os.Environ()))
 	}
+	waittest.SideBySide(4)
 	dbtest.Main(m)
 }
 
@@ -283,7 +284,7 @@ func (r *running) shows(path, part string, bound time.Duration) {
 			return
 		}
 		late := asked > bound && !strings.Contains(a.header.Get("Cache-Status"), "fwd=stale")
-		if late || asked > 5*time.Second {
+		if late || waittest.Late(asked, 5*time.Second) {
 			r.t.Fatalf("GET %s is %d %s %v after %v, want %q", path, a.code, a.body,
 				a.header, asked, part)
 		}

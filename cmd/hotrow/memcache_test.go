@@ -26,7 +26,7 @@ func TestServe_Memcached(t *testing.T) {
 	// The change of another program shows as it does over HTTP.
 	for i := range 5 {
 		dbtest.SQLiteShell(t, file, fmt.Sprintf("UPDATE emp SET sal=%d WHERE empno=7839", i))
-		r.shows("/depts/10", fmt.Sprintf(`"sal":%d,`, i), showBound)
+		r.shows("/emps/7839", fmt.Sprintf(`"sal":%d,`, i), showBound)
 		if got := c.do("mg emps:7839 v"); !strings.Contains(got, fmt.Sprintf(`"sal":%d,`, i)) {
 			t.Errorf("%q, want sal %d", got, i)
 		}

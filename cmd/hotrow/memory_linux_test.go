@@ -98,6 +98,7 @@ func (g *cgroup) kills(t *testing.T) string {
 // A process that may take 192 MiB and is asked for 200 MB of documents drops some, and
 // goes on.
 func TestServe_CacheTakesAShareOfALimitedMemory(t *testing.T) {
+	t.Parallel()
 	g := newCgroup(t, 192<<20)
 	dir := t.TempDir()
 	db := filepath.Join(dir, "app.db")

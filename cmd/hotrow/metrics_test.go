@@ -44,6 +44,7 @@ func tablesOf(text string) map[string]int {
 // TestMetrics_OfFiveHundredTables reads, lists and misses each of 500 tables over two
 // protocols, with a cache on disk and one table that is warmed.
 func TestMetrics_OfFiveHundredTables(t *testing.T) {
+	t.Parallel()
 	const tables, most = 500, 12
 	var sql, config strings.Builder
 	db := filepath.Join(t.TempDir(), "many.db")
@@ -91,6 +92,7 @@ func TestMetrics_OfFiveHundredTables(t *testing.T) {
 // TestMetrics_OfEverySource has promtool judge what each kind of process tells after
 // reads, lists, misses and writes.
 func TestMetrics_OfEverySource(t *testing.T) {
+	t.Parallel()
 	const sql = "CREATE TABLE depts (id INT PRIMARY KEY, v TEXT); INSERT INTO depts VALUES (1, 'a');"
 	memcached := dbtest.NewMemcached(t)
 	memcached.Set("user:1", "ana,ana@example.com")

@@ -79,6 +79,7 @@ func TestServe_EndsWithAURLThatNeverWorks(t *testing.T) {
 // TestServe_SaysFirstWhatNoTryMends: with a configuration file it goes on trying, and what
 // no try mends is an error whose line begins with the reason.
 func TestServe_SaysFirstWhatNoTryMends(t *testing.T) {
+	t.Parallel()
 	for url, want := range neverWorks(t) {
 		file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\n"+
 			"resources: {kv: {table: kv}}\n", url))
@@ -109,6 +110,7 @@ func TestServe_GoesOnWhenTheDatabaseIsThere(t *testing.T) {
 
 // TestServe_WaitsForAServerThatIsDown, by a URL too.
 func TestServe_WaitsForAServerThatIsDown(t *testing.T) {
+	t.Parallel()
 	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	my := dbtest.NewMariaDB(t, nil)
 	pgURL, myURL := pg.Database(t), my.Database(t)

@@ -28,6 +28,7 @@ CREATE TABLE nokey (a int);`
 // A foreign change shows within 50 ms in every document that it touches,
 // through every spelling of the key, for a hit and for a 404.
 func TestPostgres_ServeShowsForeignChanges(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"logical", "notify"} {
 		t.Run(mode, func(t *testing.T) {
 			url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL(), keysSQL))
@@ -107,6 +108,7 @@ func changes(t *testing.T, r *running, psql func(string)) {
 
 // The nested documents of the demo, on PostgreSQL and from a configuration.
 func TestPostgres_ServeShowsChangesOfChildren(t *testing.T) {
+	t.Parallel()
 	for _, identity := range []string{"DEFAULT", "FULL"} {
 		t.Run("identity="+identity, func(t *testing.T) {
 			url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL(),
@@ -152,6 +154,7 @@ func TestPostgres_ServeShowsChangesOfChildren(t *testing.T) {
 // A column that is renamed breaks the statements of its resource until the feed
 // tells of it, which may take seconds: no row is said to be missing meanwhile.
 func TestPostgres_ServeFollowsARenamedColumnAtOnce(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL()))
 	r := serve(t, url, "--writable")
 	const patch = `{"dname":"X"}`
@@ -182,6 +185,7 @@ func TestPostgres_ServeFollowsARenamedColumnAtOnce(t *testing.T) {
 // A server as Debian configures it has no log that can be followed: nothing is
 // cached, and the log says what mends it.
 func TestPostgres_ServeWithoutFeed(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "replica"})
 	url := server.Database(t)
 	dbtest.Psql(t, url, demo.PostgresSQL())
@@ -206,6 +210,7 @@ func TestPostgres_ServeWithoutFeed(t *testing.T) {
 // The database is away when hotrow starts: it listens, says so, and serves
 // when the database comes.
 func TestPostgres_ServeStartsBeforeDatabase(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := server.Database(t)
 	dbtest.Psql(t, url, demo.PostgresSQL())
@@ -290,6 +295,7 @@ resources:
 // new row is part of and no other, whatever the replica identity. UPDATE and DELETE do
 // where the old row is known: doctor and check say what it takes.
 func TestPostgres_QueryFoundByAnotherColumnThanTheKey(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL()))
 	file := sumsFile(t, url, "logical")
 	mustCommand(t, "doctor", "-c", file, "--apply")
@@ -394,6 +400,7 @@ func TestPostgres_Commands(t *testing.T) {
 
 // One document of a million: nothing is read before it is asked for.
 func TestPostgres_ServeStartsFastOnManyRows(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(`CREATE TABLE many (id int PRIMARY KEY, v text);
 		INSERT INTO many SELECT g, 'value ' || g FROM generate_series(1, 1000000) g`))
 	begin := time.Now()

@@ -154,6 +154,7 @@ func (k *cachingClient) keptAgain(log *output, key string) {
 // within stale_after and a second, and once more when it is over, for what was read
 // meanwhile was not followed.
 func TestRESP_EveryRowOfTheGate(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := server.Database(t)
 	dbtest.Psql(t, url, demo.PostgresSQL())

@@ -63,6 +63,7 @@ func TestServe_RedisTools(t *testing.T) {
 // TestServe_GoClientsOfRedis runs interop/redis: go-redis and rueidis, with and without
 // copies of their own, by every sort of command.
 func TestServe_GoClientsOfRedis(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(t.TempDir(), "clients")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Dir = filepath.Join("..", "..", "interop", "redis")

@@ -28,6 +28,7 @@ func (r *running) wireURL() string {
 // listens before it has read the catalogue. Nothing is absent then: it is asked
 // again, and the Go client does so by itself.
 func TestServe_NoAnswerOfATableBeforeTablesAreKnown(t *testing.T) {
+	t.Parallel()
 	var sql strings.Builder
 	for i := range 400 {
 		fmt.Fprintf(&sql, "CREATE TABLE t%d (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t%d VALUES (1,'x');\n", i, i)

@@ -28,6 +28,7 @@ func TestServe_SaysThatItCachesNothing(t *testing.T) {
 // TestPostgres_SaysThatItCachesNothingByURL: the same of a server that allows no feed, by
 // its URL alone.
 func TestPostgres_SaysThatItCachesNothingByURL(t *testing.T) {
+	t.Parallel()
 	r := serve(t, dbtest.NewPostgres(t, nil).Database(t, dbtest.Setup(deptSQL)))
 	if a := r.get("/dept/10"); a.code != 200 {
 		t.Fatalf("GET = %d %s", a.code, a.body)
@@ -44,6 +45,7 @@ func TestPostgres_SaysThatItCachesNothingByURL(t *testing.T) {
 // TestServe_IsReadyWhileTheDatabaseIsAway: an outage of the database must not take
 // every node out of its balancer, for each answers what it has.
 func TestServe_IsReadyWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := server.Database(t)
 	dbtest.Psql(t, url, demo.PostgresSQL())

@@ -16,6 +16,7 @@ import (
 // before any read sees it: it waits for a standby that is not there. No answer that lacks it may
 // say that it includes all up to there. Of a table that the feed leaves out no mark tells that.
 func TestPostgres_NothingIsIncludedThatIsNotVisible(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical",
 		"synchronous_commit": "local", "synchronous_standby_names": "nobody"})
 	url := server.Database(t)

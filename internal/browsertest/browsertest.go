@@ -22,9 +22,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-// pageTimeout is how long a page may take for anything.
+// pageTimeout is how long a page may take for anything on a quiet machine.
 const pageTimeout = 30 * time.Second
 
 // A Browser is a chromium of one test's own, with no history and no cookies. It
@@ -117,7 +118,7 @@ func (b *Browser) Tab(view View) *Tab {
 // do does steps, each of which may take its time.
 func (tab *Tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, pageTimeout)
+	ctx, cancel := context.WithTimeout(tab.ctx, waittest.Limit(pageTimeout))
 	defer cancel()
 	// The first step of a tab makes it, and its life must not end with ctx.
 	if err := chromedp.Do(tab.ctx); err != nil {
@@ -158,7 +159,7 @@ func (tab *Tab) Eval(expression string) any {
 
 // eval is Eval that may fail: while one page gives way to the next it does.
 func (tab *Tab) eval(expression string) (value any, err error) {
-	ctx, cancel := context.WithTimeout(tab.ctx, pageTimeout)
+	ctx, cancel := context.WithTimeout(tab.ctx, waittest.Limit(pageTimeout))
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](
 		"JSON.stringify(("+expression+") ?? null)"))
@@ -179,12 +180,12 @@ func (tab *Tab) Text(selector string) string {
 // Until waits until a JavaScript expression is true.
 func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
-	for deadline := time.Now().Add(pageTimeout); ; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		value, err := tab.eval("!!(" + expression + ")")
 		if ok, _ := value.(bool); ok && err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
+		if waittest.Late(time.Since(begin), pageTimeout) {
 			tab.t.Fatalf("waited in vain for %s (%v)\nconsole: %s\nbody: %s", expression, err,
 				strings.Join(tab.Console(), "\n"), tab.Text("body"))
 		}
@@ -203,7 +204,7 @@ func (tab *Tab) Console() []string {
 // that file.
 func (tab *Tab) Screenshot(name string) string {
 	tab.t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, pageTimeout)
+	ctx, cancel := context.WithTimeout(tab.ctx, waittest.Limit(pageTimeout))
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	for err != nil && ctx.Err() == nil { // a page that is not laid out yet has no width

@@ -9,6 +9,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A Trace is what the main thread of a page has done, by the clock of that thread: a busy
@@ -42,7 +44,7 @@ var (
 // Trace traces the page while something is done.
 func (tab *Tab) Trace(during func()) (t Trace) {
 	tab.t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, 2*pageTimeout)
+	ctx, cancel := context.WithTimeout(tab.ctx, waittest.Limit(2*pageTimeout))
 	defer cancel()
 	var chunks []*tracing.EventDataCollected // before complete is closed
 	complete := make(chan struct{})

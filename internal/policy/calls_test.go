@@ -18,6 +18,7 @@ var sleepers = map[string]string{}
 var configured = map[string]string{
 	"internal/config":          "that is what it is for",
 	"internal/dbtest":          "tests have no other way to be told",
+	"internal/waittest":        "tests have no other way to be told",
 	"internal/source/postgres": "libpq's variables (PGSSLMODE...) are part of what its URLs mean",
 }
 

@@ -437,7 +437,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/browsertest",
-		knows: []string{"dbtest"},
+		knows: []string{"dbtest", "waittest"},
 		heavy: []string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"},
 		tool:  true,
 	},

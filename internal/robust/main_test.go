@@ -1,7 +1,6 @@
 package robust
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // binary is hotrow, built once for all rows, or what HOTROW_ROBUST_BINARY names.
@@ -24,11 +24,7 @@ var depth = os.Getenv("HOTROW_ROBUST")
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	// Rows wait for most of their time, and as many as processors would leave those idle.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	waittest.SideBySide(4)
 	if binary = os.Getenv("HOTROW_ROBUST_BINARY"); binary != "" {
 		code := dbtest.Wrap(m).Run()
 		report.print()

@@ -30,6 +30,7 @@ func TestSite_OverEveryRoad(t *testing.T) {
 	}
 	for _, road := range []string{"loop", "goroutine", "tls", "h2", "h2c"} {
 		t.Run(road, func(t *testing.T) {
+			t.Parallel() // it is a process of its own, and waits for half of its time
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.count=1")
 			cmd.Env = append(os.Environ(), "HOTROW_TEST_ROAD="+road)
 			if out, err := cmd.CombinedOutput(); err != nil {

@@ -32,6 +32,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	waittest.SideBySide(4)
 	eventloop.PoisonBuffers()
 	// net/http waits half a second before it cuts a connection; that ends by itself.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
