@@ -2,7 +2,7 @@
 # in tools/go.mod and built on first use, test servers are started by the tests.
 
 GO       ?= go
-TOOL     := $(GO) tool -modfile=tools/go.mod
+TOOL     := scripts/tool tools
 ARGS     ?=
 DURATION ?= 1h
 FUZZTIME ?= 10s
@@ -26,8 +26,8 @@ export CGO_ENABLED = 0
 # have their names and lines all the same.
 SMALL := -s -w
 
-# The packages of the server, and of the client, which is a module of its own.
-ALL := ./... github.com/hotrow/hotrow/client/...
+# The packages of all modules of go.work: the server, the client and the benchmarks.
+ALL := ./... ./client/... ./bench/...
 
 # Systems besides this one for which everything must compile.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
@@ -80,6 +80,10 @@ country: ## a file of countries for links.country, in build/data
 vet: ## go vet
 	$(GO) vet $(ALL)
 
+.PHONY: tidy
+tidy: ## go mod tidy in each module of go.work
+	scripts/tidy
+
 .PHONY: cross
 cross: $(CROSS:%=cross/%) ## compile for the other systems (make test checks types only: a tenth of the time)
 
@@ -97,7 +101,7 @@ pictures: deps ## the animated picture and the screenshots of docs/pictures, fro
 
 .PHONY: lint
 lint: ## gofmt, staticcheck, and whether make generate was run; the rules of our own are tests, in internal/policy
-	@unformatted=$$(gofmt -l cmd internal client); test -z "$$unformatted" || \
+	@unformatted=$$(gofmt -l cmd internal client bench); test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; }
 	@$(TOOL) templ generate -check -log-level=warn || { echo "run make generate"; exit 1; }
 	$(TOOL) staticcheck $(ALL)
@@ -178,7 +182,7 @@ bench-micro: ## benchmarks of the packages, compared with main by benchstat
 .PHONY: cover
 cover: ## coverage of all tests together, in build/cover.html
 	@mkdir -p build
-	$(GO) test -count=1 -coverpkg=./...,github.com/hotrow/hotrow/client/... -coverprofile=build/cover.out $(ALL)
+	$(GO) test -count=1 -coverpkg=./...,./client/... -coverprofile=build/cover.out $(ALL)
 	$(GO) tool cover -html=build/cover.out -o build/cover.html
 	$(GO) tool cover -func=build/cover.out | tail -n 1
 

@@ -104,10 +104,13 @@ func (w *Fixture) build(ctx context.Context, work string) error {
 	return Command(ctx, "", "cc", "-O2", "-o", w.Floor, "bench/peers/floor/floor.c")
 }
 
-// Command runs a program and returns what it says if it fails.
+// Command runs a program and returns what it says if it fails. A directory, unless it is "", is
+// one of a module that is outside the workspace.
 func Command(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
+	if dir != "" {
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
 	}

@@ -308,7 +308,7 @@ var buildChocon = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command("go", "build", "-mod=mod", "-o", program, "github.com/kazeburo/chocon")
-	cmd.Dir = "bench/peers/chocon"
+	cmd.Dir, cmd.Env = "bench/peers/chocon", append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		return "", fmt.Errorf("%w: chocon, whose module cannot be had: %s", harness.ErrMissing,

@@ -4,6 +4,7 @@ package main
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,9 @@ func buildInterop(t *testing.T, name string) string {
 	}
 	dir := filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "interop", name)
 	program := filepath.Join(t.TempDir(), name)
-	out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "build", "-o", program, ".").CombinedOutput()
+	build := exec.CommandContext(t.Context(), "go", "-C", dir, "build", "-o", program, ".")
+	build.Env = append(os.Environ(), "GOWORK=off")
+	out, err := build.CombinedOutput()
 	if err != nil {
 		t.Fatalf("build interop/%s: %v: %s", name, err, out)
 	}

@@ -173,8 +173,10 @@ func packages(t *testing.T, versions ...string) (debs []string) {
 	t.Logf("the program and its files after %v", time.Since(begin))
 	for _, version := range versions {
 		deb := filepath.Join(dir, version+".deb")
-		must(t, exec.Command("go", "run", "-C", "../../tools/release", "./pack", "-binary", binary,
-			"-arch", arch, "-version", version, "-root", tree, "-out", deb))
+		pack := exec.Command("go", "run", "-C", "../../tools/release", "./pack", "-binary", binary,
+			"-arch", arch, "-version", version, "-root", tree, "-out", deb)
+		pack.Env = append(os.Environ(), "GOWORK=off")
+		must(t, pack)
 		debs = append(debs, deb)
 	}
 	t.Logf("its packages after %v", time.Since(begin))

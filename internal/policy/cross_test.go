@@ -39,7 +39,7 @@ func TestCross_CompilesElsewhere(t *testing.T) {
 					packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedEmbedFiles,
 				Dir: root,
 				Env: append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0", "GOFLAGS="),
-			}, "./...", "github.com/hotrow/hotrow/client/...")
+			}, "./...", "./client/...", "./bench/...")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ var house = []room{
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
 		heavy: []string{"github.com/spf13/cobra", "github.com/spf13/pflag",
 			"github.com/KimMachineGun/automemlimit", "golang.org/x/term"},
-		tests: []string{"bench/load", "browsertest", "client", "dbtest", "restart", "tlstest", "client/wire/gofast",
+		tests: []string{"browsertest", "client", "dbtest", "restart", "tlstest", "client/wire/gofast",
 			"client/wire/rows", "github.com/goccy/go-yaml"},
 	},
 	{
@@ -466,7 +466,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/policy",
-		tests: []string{"golang.org/x/tools/go/packages"},
+		tests: []string{"golang.org/x/mod", "golang.org/x/tools/go/packages"},
 	},
 }
 

@@ -110,13 +110,12 @@ func copied(of map[string][]string) error {
 	})
 }
 
-// linked returns the modules in the program and where their files are. What a directory of
-// ours stands in for, and the client, are ours.
+// linked returns the modules in the program and where their files are, but for ours.
 func linked() (map[string]string, error) {
 	dirs := make(map[string]string)
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		cmd := exec.Command("go", "list", "-deps", "-f",
-			"{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}",
+			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}",
 			"./cmd/hotrow")
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")

@@ -38,7 +38,7 @@ func (f *goFile) base() string { return f.path[strings.LastIndexByte(f.path, '/'
 // line returns the line of a position in the file.
 func (f *goFile) line(p token.Pos) int { return f.fset.Position(p).Line }
 
-// parseAll parses the Go files of both modules once for all rules.
+// parseAll parses the Go files of the workspace's modules once for all rules.
 var parseAll = sync.OnceValues(func() ([]*goFile, error) {
 	var files []*goFile
 	for _, path := range mustList() {
@@ -62,7 +62,7 @@ var parseAll = sync.OnceValues(func() ([]*goFile, error) {
 	return files, nil
 })
 
-// goFiles returns every Go file of the server's and the client's module.
+// goFiles returns every Go file of the workspace's modules.
 func goFiles(t *testing.T) []*goFile {
 	t.Helper()
 	files, err := parseAll()
@@ -120,21 +120,23 @@ func skippedDir(rel string) bool {
 	return strings.HasPrefix(name, ".") && rel != ".ci"
 }
 
-// inOtherModule reports whether a file belongs to a module of its own below
-// the root: tools and peers, whose code is bound by fewer rules than the server
-// and the client.
+// inOtherModule reports whether a file belongs to a module that is outside the workspace: tools
+// and peers. Their code is bound by fewer rules than the server, the client and the benchmarks.
 func inOtherModule(path string) bool {
-	parts := strings.Split(path, "/")
-	if parts[0] == "client" {
-		return false
-	}
-	for i := 1; i < len(parts); i++ {
-		mod := filepath.Join(root, filepath.Join(parts[:i]...), "go.mod")
-		if _, err := os.Stat(mod); err == nil {
-			return true
+	dir := moduleOf(path)
+	return dir != "" && dir != "client" && dir != "bench"
+}
+
+// moduleOf returns the directory of the module that a file belongs to, from the root: "" is the
+// root's.
+func moduleOf(path string) string {
+	for dir := path; strings.Contains(dir, "/"); {
+		dir = dir[:strings.LastIndexByte(dir, '/')]
+		if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil {
+			return dir
 		}
 	}
-	return false
+	return ""
 }
 
 // packageDirs returns the directories that hold a package, sorted.

@@ -17,7 +17,7 @@ const (
 	maxColumns      = 100
 	maxTestColumns  = 120 // and a row of it is one line
 	tabWidth        = 4
-	maxRootEntries  = 20
+	maxRootEntries  = 21
 )
 
 func TestSizes_OfFunctions(t *testing.T) {

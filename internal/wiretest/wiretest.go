@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -36,6 +37,7 @@ var perfPath = sync.OnceValues(func() (string, error) {
 	}
 	dir := filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "interop", "gofast")
 	cmd := exec.Command("go", "-C", dir, "tool", "-n", "github.com/bnclabs/gofast/perf")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

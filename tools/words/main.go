@@ -1,7 +1,7 @@
 // Command words renames identifiers of this repository as words.txt says. It renames by
 // types, on every system that hotrow is built for; comments follow where they name the
 // identifier. A line whose work is done is passed over, so a branch that was made before a
-// renaming is carried over by merging nothing and running it: cd tools && go run ./words
+// renaming is carried over by merging nothing and running it: cd tools && GOWORK=off go run ./words
 package main
 
 import (
@@ -137,9 +137,9 @@ func (r *renamer) load(root, system string) error {
 	config := &packages.Config{
 		Mode: packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo |
 			packages.NeedFiles | packages.NeedImports | packages.NeedDeps,
-		Dir: root, Tests: system == "linux", ParseFile: parse(root), Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"),
+		Dir: root, Tests: system == "linux", ParseFile: parse(root), Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0", "GOWORK="),
 	}
-	all, err := packages.Load(config, "./...", module+"client/...")
+	all, err := packages.Load(config, "./...", "./client/...", "./bench/...")
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 type module struct {
 	Path, Version, Sum, Dir string
 	Main                    bool
-	Replace                 *module
 
 	imports map[string]bool // paths of other modules
 }
@@ -30,8 +29,8 @@ type pkg struct {
 	Module     *module
 }
 
-// linked returns the modules of a program by their paths. What a directory of the repository
-// stands in for is ours, of the program's own module, which has this version.
+// linked returns the modules of a program by their paths. All modules of the workspace are ours:
+// they count as the program's own module, which has this version.
 func linked(program, version string) (map[string]*module, error) {
 	std, err := standard()
 	if err != nil {
@@ -49,7 +48,7 @@ func linked(program, version string) (map[string]*module, error) {
 		switch {
 		case p.Standard:
 			m = std
-		case m.Main || m.Replace != nil:
+		case m.Main:
 			m = own
 		}
 		if modules[m.Path] == nil {
