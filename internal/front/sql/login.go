@@ -188,9 +188,9 @@ func (l *login) answer(to uint32) error {
 		return err
 	}
 	if to == authSASL && b[0] == msgPassword && l.bindsElsewhere(b[headSize:]) {
-		return &fault{state: stateRefused, text: "the log-in is bound to hotrow's certificate," +
-			" which is not the database's", hint: "set channel_binding=disable, or give hotrow the" +
-			" database's certificate and key", result: loginRefused}
+		return &fault{state: stateRefused, result: loginRefused,
+			text: "the log-in is bound to hotrow's certificate, which is not the database's",
+			hint: "set channel_binding=disable, or give hotrow the database's certificate and key"}
 	}
 	return l.server.send(b)
 }
