@@ -36,6 +36,9 @@ func (s *server) opsHandler() *ops.Port {
 		if w, ok := p.front.(wireFront); ok { // gofast's tools ask for these
 			o.Transports, o.Transport = w.Transports, w.Transport
 		}
+		if q, ok := p.front.(*sqlFront); ok {
+			o.Statements = q.statements
+		}
 	}
 	return ops.New(o)
 }

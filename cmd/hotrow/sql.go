@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/config"
 	sqlfront "github.com/hotrow/hotrow/internal/front/sql"
@@ -68,4 +70,29 @@ func (f *sqlFront) addTo(snap *ops.Snapshot) {
 	st := f.Stats()
 	snap.SQL = &ops.SQL{Open: st.Open, Logins: st.Logins, Cancels: st.Cancels, Groups: st.Groups,
 		BytesIn: st.BytesIn, BytesOut: st.BytesOut}
+	byReason := make(map[string]*ops.SQLReason)
+	for _, one := range f.Statements() {
+		r := byReason[one.Reason]
+		if r == nil {
+			r = &ops.SQLReason{Reason: one.Reason}
+			byReason[one.Reason] = r
+		}
+		r.Count += one.Count
+		r.Seconds += one.Took.Seconds()
+		if one.Shape != "" {
+			snap.SQL.Shapes++
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		snap.SQL.Reasons = append(snap.SQL.Reasons, *byReason[reason])
+	}
+}
+
+// statements returns what the operator's port tells of statements.
+func (f *sqlFront) statements() (list []ops.Statement) {
+	for _, one := range f.Statements() {
+		list = append(list, ops.Statement{Shape: one.Shape, Reason: one.Reason, Why: one.Why,
+			Count: one.Count, Within: one.Within, Seconds: one.Took.Seconds()})
+	}
+	return list
 }

@@ -38,8 +38,13 @@ func TestServe_SQL(t *testing.T) {
 		_, metrics := get(t, r.ops+"/metrics")
 		return strings.Contains(metrics, "hotrow_sql_sessions 0\n") &&
 			strings.Contains(metrics, `hotrow_sql_logins_total{result="open"} 2`) &&
+			strings.Contains(metrics, `hotrow_sql_statements_total{reason="eligible"} 1`) &&
 			strings.Contains(metrics, `hotrow_connections_refused_total{listener="sql",why="connections"} 0`)
 	})
+	_, page := get(t, r.ops+"/-/sql?name=order")
+	if !strings.Contains(page, `"shape": "SELECT b FROM t ORDER BY a"`) || !strings.Contains(page, `"found": 1`) {
+		t.Errorf("/-/sql: %s", page)
+	}
 	if code := r.stop(); code != 0 {
 		t.Errorf("it ends with %d:\n%s", code, r.log)
 	}

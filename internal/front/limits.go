@@ -117,6 +117,13 @@ const (
 	SQLAuthBytes = 64 << 10         // of a message of a log-in; as PostgreSQL
 	SQLChunk     = 32 << 10         // that are on their way in one direction, and not taken
 	SQLSecured   = 4 << 10          // of them under TLS, whose session has the memory all the time
+	SQLText      = 64<<10 + 256     // of a statement that is read, and its name
+	SQLNames     = 512              // of the names in a message; longer ones are not followed
+	SQLNamesKept = 10_000           // of a session
+	SQLGroups    = 256              // that are timed at once, and statements of a group
+	SQLShapes    = 1000             // of statements; others are counted together
+	SQLTexts     = 10_000           // whose shape is remembered
+	SQLShapeByte = 2 << 10          // of a shape
 	SQLLinger    = 2 * time.Second  // for a client to read the last words of its session
 
 	// What clients are told of changes.

@@ -101,7 +101,8 @@ func TestMetrics_PromtoolHasNoObjection(t *testing.T) {
 		Tiers: []Tier{{Name: "memory"}}, Disk: new(Disk), Feeds: []Feed{{Source: "main", State: "fresh"}},
 		Pools: []Pool{{Source: "main"}}, Queries: []Queries{{Source: "main", Op: "load", Duration: h}},
 		Wire: new(Wire), RESP: new(RESP), Memcache: new(Memcache), Links: new(Links),
-		SQL:   &SQL{Logins: map[string]uint64{"open": 1}, Cancels: map[string]uint64{"passed": 1}},
+		SQL: &SQL{Logins: map[string]uint64{"open": 1}, Cancels: map[string]uint64{"passed": 1},
+			Reasons: []SQLReason{{Reason: "eligible"}}},
 		Spans: new(Spans), HTTP: []HTTP{{Listener: "http"}}, Refused: []Refused{{Listener: "http"}},
 	}
 	port := New(Options{Version: "1", Stats: func() Snapshot { return s },

@@ -104,6 +104,9 @@ const (
 	sqlCancels
 	sqlGroups
 	sqlBytes
+	sqlShapes
+	sqlStatements
+	sqlStatementSeconds
 	respConnections
 	respRejected
 	respBroken
@@ -313,6 +316,12 @@ func sqlFamilies() map[metricID]family {
 			"Answers of the database that were passed on, each up to its ReadyForQuery."},
 		sqlBytes: {"sql_bytes_total", counter, []string{"direction"},
 			"Bytes of sessions after the log-in, from clients (in) and to them (out)."},
+		sqlShapes: {"sql_shapes", gauge, nil,
+			"Shapes of statements that are told apart: /-/sql lists them."},
+		sqlStatements: {"sql_statements_total", counter, []string{"reason"},
+			"Statements by why memory could not answer them; eligible: it could."},
+		sqlStatementSeconds: {"sql_statement_seconds_total", counter, []string{"reason"},
+			"Time of statements in the database, by the same."},
 	}
 }
 

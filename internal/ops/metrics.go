@@ -165,6 +165,11 @@ func (e *emitter) sql(q *SQL) {
 	e.value(sqlGroups, float64(q.Groups))
 	e.value(sqlBytes, float64(q.BytesIn), "in")
 	e.value(sqlBytes, float64(q.BytesOut), "out")
+	e.value(sqlShapes, float64(q.Shapes))
+	for _, r := range q.Reasons {
+		e.value(sqlStatements, float64(r.Count), r.Reason)
+		e.value(sqlStatementSeconds, r.Seconds, r.Reason)
+	}
 }
 
 // refused writes what listeners have refused.

@@ -60,6 +60,9 @@ type Options struct {
 	Hottest func() Hottest
 	Rest    func()
 
+	// Statements returns what was counted of SQL, the most expensive first; nil: SQL is off.
+	Statements func() []Statement
+
 	// Doctor says what the feeds need and what is in their way. It asks the databases.
 	Doctor func(context.Context) ([]Finding, error)
 
@@ -162,6 +165,9 @@ func (p *Port) routes() []Route {
 		to("GET /-/cache", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveCache(w, r, o.Stats())
 		}),
+		to("GET /-/sql", Operator, func(w http.ResponseWriter, r *http.Request) {
+			servePage(w, r, func(p Page) any { return statementPage(o.Statements, p) })
+		}),
 		to("GET /-/check", Operator, (&checker{check: o.Check}).ServeHTTP),
 		// Not pprof.Cmdline: arguments may hold the password of a database.
 		to("GET /debug/pprof/", Operator, pprof.Index),
@@ -218,6 +224,7 @@ GET  /-/resources        resources and their rates [?name=PART&sort=-rate&from=N
 GET  /-/live             all of it, a frame a second (server-sent events)
 GET  /-/inspect?path=/RESOURCE/KEY[&compare]
 GET  /-/doctor           what the feeds need, with the SQL [?name=PART&from=N&limit=N]
+GET  /-/sql              statements of SQL by shape [?name=PART&from=N&limit=N]
 GET  /-/check            whether the cache holds what it says
 POST /-/invalidate?resource=NAME[&key=KEY] or ?path=/RESOURCE[/KEY]
 GET  /debug/pprof/       profiles

@@ -88,6 +88,15 @@ type SQL struct {
 	Groups   uint64            // answers of the database, each up to its ReadyForQuery
 	BytesIn  uint64            // of clients, after they logged in
 	BytesOut uint64            // for them
+	Shapes   int               // of statements that are told apart
+	Reasons  []SQLReason       // statements, by why memory could not answer them
+}
+
+// An SQLReason is what was counted of statements for one reason.
+type SQLReason struct {
+	Reason  string // "eligible", or the code of why memory could not answer
+	Count   uint64
+	Seconds float64 // in the database
 }
 
 // A RESP is what the connections of Redis clients do.

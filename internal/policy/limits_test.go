@@ -50,6 +50,7 @@ var boundless = map[string]string{
 	"front/resp/track.go:repeatAfter":    "when is told again",
 	"front/sql/login.go:auth*":           "codes of the protocol",
 	"front/sql/message.go:headSize":      "a layout",
+	"front/sql/observe.go:fewGroups":     "what an idle session keeps",
 	"front/sql/site.go:acceptWait":       "how often is tried",
 	"front/sql/startup.go:*":             "codes of the protocol",
 	"front/wire/conn.go:tickEvery":       "how often is looked",

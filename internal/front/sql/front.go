@@ -38,9 +38,10 @@ type Upstream struct {
 
 // A Front passes sessions on. Any goroutine may call its methods.
 type Front struct {
-	opts  atomic.Pointer[Options]
-	count counters
-	said  front.Limiter // of the log
+	opts   atomic.Pointer[Options]
+	count  counters
+	shapes shapes
+	said   front.Limiter // of the log
 }
 
 // New returns a front. It serves nothing yet.

@@ -214,15 +214,19 @@ func (s *session) logIn(first startup, up Upstream) (loginResult, error) {
 	}
 	behind := make([]byte, r.Buffered())
 	_, _ = io.ReadFull(r, behind) // it is there
-	s.start(behind)
+	s.start(first, behind)
 	return loginOpen, nil
 }
 
 // start leaves the session to two goroutines, whose stacks are small: who has logged the
 // client in has used a deep one.
-func (s *session) start(behind []byte) {
+func (s *session) start(first startup, behind []byte) {
 	s.site.f.count.logins[loginOpen].Add(1)
-	s.track.begin()
+	var o *observer
+	if first.parameter("replication") == "" {
+		o = &observer{shapes: &s.site.f.shapes}
+	}
+	s.track.begin(o)
 	s.client.unlimited()
 	s.server.unlimited()
 	s.pumps.Store(2)

@@ -17,6 +17,7 @@ type track struct {
 	idle     bool       // the server is in no transaction, by its last ReadyForQuery
 	ended    bool       // hotrow has ended the session
 	groups   uint64     // that have been answered
+	observer *observer  // nil: nobody looks
 }
 
 // forward notes what the client has sent. It reports false when the session has ended, so that
@@ -48,36 +49,55 @@ func (t *track) end() bool {
 	return t.ended
 }
 
-// begin notes that the server is ready for the first group.
-func (t *track) begin() {
+// begin notes that the server is ready for the first group. o sees the groups; it may be nil.
+func (t *track) begin(o *observer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.idle = true
+	t.idle, t.observer = true, o
 }
 
 // A sentSide is a track that hears the client.
 type sentSide track
 
-func (*sentSide) want(byte, uint32) uint32 { return 0 }
+func (t *sentSide) want(kind byte, _ uint32) uint32 {
+	if t.observer == nil {
+		return 0
+	}
+	return t.observer.want(kind)
+}
 
-func (t *sentSide) message(kind byte, _ []byte) {
+func (t *sentSide) message(kind byte, body []byte) {
+	if t.observer != nil {
+		t.observer.message(kind, body, !t.idle)
+	}
 	switch kind {
 	case msgQuery, msgFunction:
 		t.opened, t.bySync = false, false
-		t.waiting++
+		t.whole()
 	case msgSync:
 		t.opened, t.bySync = false, true
-		t.waiting++
+		t.whole()
 	case msgCopyData, msgCopyDone, msgCopyFail:
 		// A Sync in front of it was for nothing: the server passes over it while it waits for
 		// data, and another follows.
 		if !t.opened && t.bySync && t.waiting > 0 {
 			t.waiting--
 			t.opened = true
+			if t.observer != nil {
+				t.observer.again()
+			}
 		}
 	case msgTerminate:
 	default:
 		t.opened = true
+	}
+}
+
+// whole notes that the client has sent a group.
+func (t *sentSide) whole() {
+	t.waiting++
+	if t.observer != nil {
+		t.observer.sent()
 	}
 }
 
@@ -97,5 +117,8 @@ func (t *answeredSide) message(kind byte, body []byte) {
 	}
 	t.idle = body[0] == 'I'
 	t.waiting = max(t.waiting-1, 0)
+	if t.observer != nil {
+		t.observer.answered(t.idle)
+	}
 	t.groups++
 }
