@@ -10,8 +10,9 @@ import (
 
 // The bounds of what a reader takes in at once.
 const (
-	maxSentence     = 25 // words
-	maxFirstSuccess = 14 // lines of a page before its first commands
+	maxSentence     = 25  // words
+	maxLong         = 207 // sentences of docs that are longer: the number falls, and never rises
+	maxFirstSuccess = 14  // lines of a page before its first commands
 )
 
 // shortPages are the pages whose sentences are counted: those that a stranger reads first.
@@ -33,6 +34,27 @@ func TestPages_SentencesAreShort(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPages_LongSentencesGrowFewer: the other pages come from a time without the bound.
+func TestPages_LongSentencesGrowFewer(t *testing.T) {
+	short, long := shortPages(), make(map[string]int)
+	total := 0
+	for _, file := range mustList() {
+		if !strings.HasPrefix(file, "docs/") || path.Ext(file) != ".md" || slices.Contains(short, file) {
+			continue
+		}
+		for _, s := range sentences(pageOf(t, file)) {
+			if len(strings.Fields(s)) > maxSentence {
+				long[file]++
+				total++
+			}
+		}
+	}
+	if total > maxLong {
+		t.Errorf("%d sentences of more than %d words, at most %d; by page: %v", total, maxSentence, maxLong, long)
+	}
+	t.Logf("%d sentences of more than %d words, maxLong is %d", total, maxSentence, maxLong)
 }
 
 var (
