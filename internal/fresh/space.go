@@ -31,6 +31,10 @@ type Space struct {
 	shards       atomic.Pointer[[shards]shard] // nil until a key is asked for: see shard
 }
 
+// Unstorable reports whether no load is stored: a change of the table as a whole is not settled,
+// or what may be invisible since the feed's beginning.
+func (s *Space) Unstorable() bool { return s.wholes.Load() > 0 }
+
 // A shard is the part of a space that one lock guards. Its maps are made when
 // they are first written to.
 type shard struct {

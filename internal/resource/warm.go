@@ -229,7 +229,8 @@ func (w *warming) load(ctx context.Context, keys []row.Key, begin time.Time) err
 			return errCold
 		}
 		f.src.wake(ctx)
-		if state, _ := f.src.domain.Gate(monotonic()); state == fresh.Fresh {
+		state, _ := f.src.domain.Gate(monotonic())
+		if state == fresh.Fresh && !f.space.Unstorable() {
 			break
 		}
 		if !sleep(ctx, warmLook) {

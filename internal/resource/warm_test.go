@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
 	"github.com/hotrow/hotrow/internal/tier"
@@ -84,6 +85,26 @@ func TestWarm_BeginsAgainAfterAGap(t *testing.T) {
 	h.ready()
 	if _, from := h.get("dept", "10", Options{}); from != HitMemory {
 		t.Errorf("after a gap: from %v", from)
+	}
+}
+
+// TestWarm_WaitsUntilLoadsAreStored: while a change of the whole table is not settled, as after a
+// feed's beginning, no load is stored, and to go through the table would be in vain.
+func TestWarm_WaitsUntilLoadsAreStored(t *testing.T) {
+	h := newHouse(t, func(o *SetOptions) { o.Resources[0].Warm = new(Warm) })
+	h.warmed("dept", 1)
+	f := h.resource("dept").revision.Load()
+	held := []fresh.Invalidation{{Space: f.space, Whole: true}}
+	f.src.domain.Hold(held)
+	f.src.follower.Attached("elsewhere", 1, 0)
+	for looks := 0; looks < 1000 && h.resource("dept").Stats().Warm.Rounds < 2 && t.Context().Err() == nil; looks++ {
+		time.Sleep(time.Millisecond) // between polls
+	}
+	f.src.domain.Release(held, 0)
+	h.warmed("dept", 2)
+	h.ready()
+	if _, from := h.get("dept", "10", Options{}); from != HitMemory {
+		t.Errorf("after a round: from %v", from)
 	}
 }
 
