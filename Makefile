@@ -56,9 +56,18 @@ release-test: ## build it twice, compare, try it as installed: upgrade, rollback
 vulnerabilities: ## known ones in what the program and the client call; needs vuln.go.dev (or GOVULNDB)
 	scripts/vulnerabilities
 
+# Each change passes make test, in a quarter of an hour on two processors. Of tests that take
+# longest it has a part: every third question of the browser's, states of the freshness protocol
+# but for four scenarios of hundreds of thousands, a burst of writes of four thousand rows, arrays
+# of seven types, two of three widths of a page. make test-long has all of it: what waittest.Long()
+# makes longer. CI runs both.
 .PHONY: test
-test: deps vet lint ## everything that a change must pass
+test: deps vet lint ## everything that a change must pass (a quarter of an hour)
 	scripts/test $(TESTFLAGS)
+
+.PHONY: test-long
+test-long: deps ## the packages whose tests have long forms, in these (a quarter of an hour); CI runs it behind make test
+	scripts/test --long $(TESTFLAGS)
 
 .PHONY: test-new
 test-new: deps ## the tests that SINCE (main) does not have, COUNT (20) times each beside busy processors

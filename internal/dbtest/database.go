@@ -42,7 +42,7 @@ func newDatabase(
 	}
 	psql := lookShell(t, "psql")
 	name := databaseName(t.Name(), os.Getpid(), databases.Add(1))
-	create := "CREATE DATABASE " + name
+	create := "CREATE DATABASE " + name + " STRATEGY file_copy" // half of the time: nothing is synced
 	if o.encoding != "" {
 		create += " TEMPLATE template0 LOCALE 'C' ENCODING '" + o.encoding + "'"
 	}

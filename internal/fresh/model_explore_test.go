@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"testing"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // An explorer tries what can happen in a scenario.
@@ -96,6 +98,9 @@ func TestModel_ABeginningIsOneCall(t *testing.T) {
 
 func TestModel(t *testing.T) {
 	for _, sc := range scenarios() {
+		if sc.long && !waittest.Long() {
+			continue
+		}
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
 			states, failures := explore(&sc, func() protocol { return newReal(sc.notify) })

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // Going on after a loss, in the exhaustive check: the feed comes back at some place,
@@ -423,7 +424,7 @@ func restartScenarios() []scenario {
 	return []scenario{
 		{name: "killed", kill: true, txs: foreign(write), readers: []modelReader{before, after}},
 		{name: "killed, two changes", kill: true, txs: foreign(write, write),
-			readers: []modelReader{before, after}},
+			readers: []modelReader{before, after}, long: true},
 		{name: "killed, the source is asked", kill: true, txs: foreign(write),
 			readers: []modelReader{before, {doc: 0, after: true, need: Now}}},
 		{name: "killed, whole table", kill: true, txs: foreign(whole),
@@ -450,6 +451,9 @@ func ofLetters(sc scenario) scenario {
 
 func TestModel_Resume(t *testing.T) {
 	for _, sc := range restartScenarios() {
+		if sc.long && !waittest.Long() {
+			continue
+		}
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
 			sc := ofLetters(sc)

@@ -89,6 +89,7 @@ type scenario struct {
 	reconnect bool // the feed is lost once, and comes back at any place
 	blind     bool // nobody compares what an answer shows with its token
 	recalls   bool // copies on disk are recalled, in the process that put them too
+	long      bool // it has so many states that only the long tests visit them
 }
 
 // A modelReader is one read.

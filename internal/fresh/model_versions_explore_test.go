@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // exploreWords tries every order of moves, depth first: a move that leads to a state of its
@@ -112,6 +114,9 @@ func strollWords(sc *wordScenario, rng *rand.Rand) (steps int, failure string) {
 // TestModelWords drives every order of the atomic steps.
 func TestModelWords(t *testing.T) {
 	for _, sc := range wordScenarios() {
+		if sc.long && !waittest.Long() {
+			continue
+		}
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
 			states, failures := exploreWords(&sc)

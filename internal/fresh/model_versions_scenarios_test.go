@@ -72,7 +72,7 @@ func wordScenarios() []wordScenario {
 		{name: "written through", txs: []wordTx{own(leaves)}, query: listOf(ofAda, 0),
 			templates: one, readers: oneAndLast()},
 		{name: "written after another", txs: []wordTx{leaves, own(returns)},
-			query: listOf(ofAda, 0, 1), templates: one, notify: true, readers: oneAndLast()},
+			query: listOf(ofAda, 0, 1), templates: one, notify: true, readers: oneAndLast(), long: true},
 		{name: "rolled back", txs: []wordTx{{rows: leaves.rows, own: true, fails: true}},
 			query: listOf(ofAda), templates: one, readers: oneAndLast()},
 		{name: "feed begins after a log", txs: []wordTx{{lost: true}}, query: listOf(ofAda, 0),
@@ -127,7 +127,7 @@ func templateScenarios() []wordScenario {
 		{name: "template while a change is pending", txs: []wordTx{leaves},
 			query: listOf(ofAda, 0), templates: []wordTemplate{later}, readers: oneAndLast()},
 		{name: "template while a write holds", txs: []wordTx{own(leaves)}, notify: true,
-			query: listOf(ofAda, 0), templates: []wordTemplate{later}, readers: oneAndLast()},
+			query: listOf(ofAda, 0), templates: []wordTemplate{later}, readers: oneAndLast(), long: true},
 		{name: "template removed", txs: []wordTx{leaves}, query: listOf(ofAda, 0),
 			templates: []wordTemplate{removed}, readers: oneAndLast()},
 	}

@@ -67,6 +67,7 @@ type wordScenario struct {
 	limit     int          // of marks; 0: maxMarks
 	notify    bool
 	evicts    bool
+	long      bool // it has so many states that only the long tests visit them
 }
 
 // A wordTemplate is one column of a table.

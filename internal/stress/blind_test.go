@@ -90,6 +90,7 @@ func newBlindStand(t *testing.T, at string, mode source.FeedMode, y bool) *stand
 // TestPostgres_OfASubscription: what a subscription applies fires no trigger but those that
 // are enabled ALWAYS; the log has it.
 func TestPostgres_OfASubscription(t *testing.T) {
+	t.Parallel()
 	for name, triggers := range map[string]string{"logical": "", "notify": "", "other triggers": ownTriggers} {
 		t.Run(name, func(t *testing.T) {
 			from, at := dbtest.Postgres(t), dbtest.Postgres(t)

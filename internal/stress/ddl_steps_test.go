@@ -199,6 +199,7 @@ func TestStressSQLite_ChangedDefinitions(t *testing.T) {
 
 // The same on MariaDB, which commits each definition by itself.
 func TestStressMariaDB_ChangedDefinitions(t *testing.T) {
+	t.Parallel()
 	url := dbtest.NewMariaDB(t, map[string]string{"max-connections": "200"}).Database(t)
 	conns := make(chan *sql.Conn, 8)
 	for range cap(conns) {

@@ -81,6 +81,7 @@ func partitionedMariaDB(name string) string {
 
 // TestMariaDB_DefinitionsAreChangesLikeAnyOther is TestPostgres_Definitions... on MariaDB.
 func TestMariaDB_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
+	t.Parallel()
 	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	exec := func(sql string) {

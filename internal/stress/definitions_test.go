@@ -139,6 +139,7 @@ func redefinedPartitions() []redefinition {
 // stream tells, nobody gets the answer of before for longer than any change may take,
 // unless it says that it is stale; and then the answers are what the database has.
 func TestPostgres_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
 		t.Run(string(mode), func(t *testing.T) {
 			url := dbtest.Postgres(t)

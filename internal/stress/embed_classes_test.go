@@ -15,6 +15,7 @@ import (
 // TestStress_EmbedsDependOnTheirRows: a list that embeds rows stays in memory when others of
 // their tables are written, and is read again when one of them is, comes or goes.
 func TestStress_EmbedsDependOnTheirRows(t *testing.T) {
+	t.Parallel()
 	blogs(t, blogRows, func(t *testing.T, b *blog) {
 		for _, c := range []struct {
 			of, raw   string
@@ -131,6 +132,7 @@ func TestStress_EmbedsThroughManyLinks(t *testing.T) {
 // TestStressPostgres_EmbedsByIdentity: no list is stale that embeds rows by way of a table of
 // which the log tells all that a row was, or not whose it was.
 func TestStressPostgres_EmbedsByIdentity(t *testing.T) {
+	t.Parallel()
 	for name, sql := range map[string]string{
 		"full": "ALTER TABLE tagged REPLICA IDENTITY FULL; ALTER TABLE tags REPLICA IDENTITY FULL",
 		"another index": "ALTER TABLE tagged ADD n serial NOT NULL; CREATE UNIQUE INDEX n ON tagged (n);" +
@@ -155,6 +157,7 @@ func TestStressPostgres_EmbedsByIdentity(t *testing.T) {
 
 // TestStress_EmbedsByTexts: where texts are equal that differ, no list is stale.
 func TestStress_EmbedsByTexts(t *testing.T) {
+	t.Parallel()
 	rows := append([]string{"CREATE TABLE lands (code varchar(9) /*NOCASE*/ PRIMARY KEY, name varchar(20))",
 		`CREATE TABLE towns (id int PRIMARY KEY, land varchar(9),
 			CONSTRAINT towns_land FOREIGN KEY (land) REFERENCES lands (code))`,

@@ -120,6 +120,7 @@ func happen(p *patient, s *stand, f *fault) (closed, fresh time.Duration) {
 // Whatever happens to the feed, no answer is served as fresh that is older than
 // the contract allows, and nothing that changed meanwhile stays in memory.
 func TestStressPostgres_FeedFaults(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, logical)
 	url := server.Database(t)
 	conn := dial(t, url)

@@ -311,6 +311,7 @@ func newLemma(t *testing.T, columns []lemmaColumn) *lemma {
 // TestStressPostgres_LemmaOfClasses: no list that memory answers with is other than the
 // database's, with each replica identity.
 func TestStressPostgres_LemmaOfClasses(t *testing.T) {
+	t.Parallel()
 	columns := lemmaColumns(map[string]string{"boolean": "boolean", "true": "true",
 		"false": "false", "exact": "text", "wide": `char(4)`, "datetime": "timestamp",
 		"numeric": "numeric"}, times("z", "timestamptz"), texts("v", "varchar(3)"),
@@ -341,6 +342,7 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 
 // TestStressMariaDB_LemmaOfClasses is the same over the binary log.
 func TestStressMariaDB_LemmaOfClasses(t *testing.T) {
+	t.Parallel()
 	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	const exact = " COLLATE utf8mb4_nopad_bin"

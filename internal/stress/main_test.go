@@ -18,13 +18,15 @@ import (
 // A link that breaks off while it passes something on leaves what reads and passes on
 // behind: toxiproxy's, which waits for a receiver that has gone.
 func TestMain(m *testing.M) {
+	waittest.SideBySide(4)
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(dbtest.Wrap(m),
 		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*NoopToxic).Pipe"),
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
-// duration is how long each load test runs; 0: its short form, of half a second for most.
+// duration is how long each load test runs; 0: its short form, of half a second for most, or in
+// the long tests two seconds.
 var duration = flag.Duration("stress.duration", 0, "how long each load test runs; 0: short forms")
 
 // patience bounds every wait for something that has to happen.
@@ -32,8 +34,11 @@ var patience = waittest.Limit(time.Minute)
 
 // length returns how long a load test runs.
 func length(short time.Duration) time.Duration {
-	if *duration > 0 {
+	switch {
+	case *duration > 0:
 		return *duration
+	case waittest.Long():
+		return max(short, 2*time.Second)
 	}
 	return short
 }

@@ -38,6 +38,7 @@ func openMariaDB(t testing.TB, url string) source.Source {
 // No read, of whatever kind and whatever writers do, is older than the contract
 // allows, and when the writers stop nothing that memory holds is old.
 func TestStressMariaDB_NoStaleRead(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, heldMariaDB)
 	url := server.Database(t)
 	conn := dialMariaDB(t, url)

@@ -21,6 +21,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // massWrites is how many rows are written on each database; 0: the short form.
@@ -32,9 +33,16 @@ const (
 	massAuthors = 300
 	massRows    = 500 // of a transaction
 
-	// So many rows are written between two times of rest, at which all lists are compared.
-	massBurst = 10_000
 )
+
+// massBurst returns how many rows are written between two times of rest, at which all lists are
+// compared.
+func massBurst() int {
+	if waittest.Long() || *massWrites > 0 {
+		return 10_000
+	}
+	return 4_000
+}
 
 // A mass writes rows by the thousand beside readers of lists, and compares every list with
 // the database whenever all is at rest.
@@ -186,7 +194,7 @@ func (m *mass) run(src source.Source, mode source.FeedMode) {
 	m.l = &lemma{t: m.t, name: "post", s: newStandOver(m.t, src, plan{mode: mode,
 		specs: []resource.Spec{spec("post"), spec("note")}, lists: 64 << 20})}
 	list := m.questions()
-	begin, goal, kills := time.Now(), max(*massWrites, 2*massBurst), 0
+	begin, goal, kills := time.Now(), max(*massWrites, 2*massBurst()), 0
 	ctx, cancel := context.WithCancel(context.Background())
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -195,7 +203,7 @@ func (m *mass) run(src source.Source, mode source.FeedMode) {
 		readers.Go(func() { m.read(ctx, list) })
 	}
 	for m.written = 0; m.written < goal; {
-		for end := m.written + massBurst; m.written < end; {
+		for end := m.written + massBurst(); m.written < end; {
 			if m.transaction(); m.kill != nil && m.rng.IntN(60) == 0 {
 				m.kill()
 				kills++

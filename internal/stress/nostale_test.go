@@ -37,6 +37,7 @@ var feeds = []struct {
 // No read, of whatever kind and whatever writers do, is older than the contract
 // allows, and when the writers stop nothing that memory holds is old.
 func TestStressPostgres_NoStaleRead(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, logical)
 	for _, feed := range feeds {
 		t.Run(feed.name, func(t *testing.T) {

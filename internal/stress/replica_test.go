@@ -24,6 +24,7 @@ type replicaStand struct {
 // from the moment on at which it is made one, by whatever connection; one whose log has it
 // is kept.
 func TestMariaDB_OfAReplica(t *testing.T) {
+	t.Parallel()
 	off := dbtest.MariaOrMySQL("log-slave-updates", "log-replica-updates")
 	primary := dbtest.NewMariaDB(t, nil)
 	r := dbtest.NewMariaDB(t, map[string]string{"server-id": "2", off: "OFF"})

@@ -225,6 +225,7 @@ func checkTokens(t *testing.T, nodes [2]*stand, exec func(sql string)) {
 
 // TestPostgres_TokenOfAReadCoversIt: two nodes on one database, by each of its feeds.
 func TestPostgres_TokenOfAReadCoversIt(t *testing.T) {
+	t.Parallel()
 	for _, modes := range [][2]source.FeedMode{
 		{source.FeedLogical, source.FeedLogical}, {source.FeedLogical, source.FeedNotify},
 	} {
@@ -274,6 +275,7 @@ func execOf(t testing.TB, conn *sql.Conn) func(string) {
 // and hotrow itself. One token is used on the same node, one on another, which has positions
 // of its own.
 func TestSQLite_TokenOfAReadCoversIt(t *testing.T) {
+	t.Parallel()
 	for _, who := range []string{"another program", "hotrow"} {
 		t.Run(who, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "pair.db")

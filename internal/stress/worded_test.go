@@ -50,6 +50,7 @@ func toldOf(w *resource.Watch) (keys []string) {
 // these, whether memory has them or not. Without the database what has not moved is answered
 // flagged, and what has moved is not.
 func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, logical)
 	conn := dial(t, server.URL())
 	mustExec(t, conn, nestTables)

@@ -191,6 +191,7 @@ func (t *trial) command(dir, name string, args ...string) (string, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	cmd.Env = append(os.Environ(), "HOTROW_TEST_LONG=1") // every scenario
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		err = ctx.Err()

@@ -7,21 +7,26 @@ import (
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/browsertest"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-// widths and schemes are how pages are looked at.
-var widths = []int{360, 768, 1280}
+// widths are how wide windows are in which pages are looked at.
+func widths() []int {
+	if waittest.Long() {
+		return []int{360, 768, 1280}
+	}
+	return []int{360, 1280}
+}
 
 // views calls fn with a tab of every width in either scheme. Each has a browser of its own:
 // a live tail holds one of the six connections that a browser opens to a host, and pages
 // that it keeps to go back to may hold theirs.
-func views(t *testing.T, fn func(tab *browsertest.Tab, name string, width int)) {
-	for _, width := range widths {
+func views(t *testing.T, fn func(t *testing.T, tab *browsertest.Tab, name string, width int)) {
+	for _, width := range widths() {
 		for _, dark := range []bool{false, true} {
 			view := browsertest.View{Width: width, Height: 860, Dark: dark}
-			tab := browsertest.New(t).Tab(view)
 			name := fmt.Sprintf("%d-%s", width, map[bool]string{false: "light", true: "dark"}[dark])
-			fn(tab, name, width)
+			t.Run(name, func(t *testing.T) { fn(t, browsertest.New(t).Tab(view), name, width) })
 		}
 	}
 }
@@ -32,7 +37,7 @@ func TestChromium_AxeFindsNothing(t *testing.T) {
 	api2 := newStandIn()
 	api2.key = "hr_0123456789abcdef"
 	locked := serveStandIn(t, api2)
-	views(t, func(tab *browsertest.Tab, name string, width int) {
+	views(t, func(t *testing.T, tab *browsertest.Tab, name string, width int) {
 		for _, p := range []struct{ name, url string }{
 			{"list", srv.URL + "/+?did=delete&codes=a,b"}, {"link", srv.URL + "/x9dk2mp+"},
 			{"import", srv.URL + "/+/import"}, {"signin", locked.URL + "/+"},

@@ -87,6 +87,7 @@ func (p *patient) treat(found []source.Finding, level source.Level) (n int) {
 // TestMariaDB_DoctorMendsEachPrivilege: a user, or a server, that lacks one thing has
 // the feed and can be written when what Doctor prints has been run, and not before.
 func TestMariaDB_DoctorMendsEachPrivilege(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	for i, take := range []string{
 		"REVOKE REPLICATION SLAVE ON *.* FROM %s", "REVOKE BINLOG MONITOR ON *.* FROM %s",
@@ -157,6 +158,7 @@ func TestMariaDB_DoctorOfAReplica(t *testing.T) {
 // TestMariaDB_DoctorKnowsPrivilegesOnColumns: what is granted on some columns only is
 // enough for what is served of them.
 func TestMariaDB_DoctorKnowsPrivilegesOnColumns(t *testing.T) {
+	t.Parallel()
 	p := newPatient(t, dbtest.NewMariaDB(t, nil), 0)
 	table := p.tables[0].Table
 	p.admin("REVOKE SELECT, INSERT, UPDATE ON "+table+" FROM "+p.user,

@@ -29,6 +29,7 @@ var twoTables = []string{"CREATE TABLE t (id int PRIMARY KEY, v bigint)",
 // What a feed has passed over of a table, before it follows that too, may not be visible yet. It
 // says so.
 func TestMariaDB_FollowWaitsForCommitsPassedOver(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, map[string]string{
 		"rpl-semi-sync-master-wait-point": "AFTER_SYNC",
 		"rpl-semi-sync-master-timeout":    "6000", // milliseconds

@@ -111,6 +111,7 @@ func newResumed(t *testing.T, server *dbtest.MariaDBServer) *fixture {
 }
 
 func TestMariaDB_FeedGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	f := newResumed(t, dbtest.NewMariaDB(t, nil))
 	_, stop := f.again(source.Checkpoint{}, false)
 	run(t, f.conn, "UPDATE dept SET loc = 'A' WHERE deptno = 10")
@@ -139,6 +140,7 @@ func TestMariaDB_FeedGoesOnWhereItStopped(t *testing.T) {
 
 // TestMariaDB_ResumeDoubts: whatever may be a gap is one.
 func TestMariaDB_ResumeDoubts(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(f *fixture, s *dbtest.MariaDBServer, p *source.Checkpoint){
 		"another origin": func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Checkpoint) { p.Origin += "1" },
 		"no note":        func(_ *fixture, _ *dbtest.MariaDBServer, p *source.Checkpoint) { p.Note = "" },

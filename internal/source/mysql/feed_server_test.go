@@ -97,6 +97,7 @@ func TestMariaDB_FeedNoticesSilence(t *testing.T) {
 
 // A server that is killed and started again has the same history.
 func TestMariaDB_FeedGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	at := server.Database(t)
 	f := follow(t, at, flatSchema, "t id")
@@ -122,6 +123,7 @@ func TestMariaDB_FeedGoesOnAfterACrash(t *testing.T) {
 
 // No fence is reached while the server is frozen, and all are when it goes on.
 func TestMariaDB_FeedNoticesAFrozenServer(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	f := follow(t, server.Database(t), flatSchema, "t id")
 	server.Pause()
@@ -137,6 +139,7 @@ func TestMariaDB_FeedNoticesAFrozenServer(t *testing.T) {
 
 // When the log is gone from where the feed was, everything may have changed.
 func TestMariaDB_FeedBeginsAnewWithoutItsLog(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	direct := server.Database(t)
 	proxy, through := newProxy(t, direct)

@@ -12,11 +12,13 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A link that breaks off while it passes something on leaves what reads and passes on
 // behind: toxiproxy's, which waits for a receiver that has gone.
 func TestMain(m *testing.M) {
+	waittest.SideBySide(4)
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(dbtest.Wrap(m),
 		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*NoopToxic).Pipe"),

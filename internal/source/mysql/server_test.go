@@ -23,6 +23,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func TestMariaDB_OutlivesItsServer(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	url := server.Database(t, dbtest.Setup("CREATE TABLE t (id int PRIMARY KEY, n int);",
 		"INSERT INTO t VALUES (1, 0);"))
@@ -62,6 +63,7 @@ func TestMariaDB_OutlivesItsServer(t *testing.T) {
 }
 
 func TestMariaDB_UnixSocket(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	name := databaseOf(server.Database(t, dbtest.Setup("CREATE TABLE t (id int PRIMARY KEY);")))
 	s := openSource(t, "mysql://root@localhost/"+name+"?socket="+server.Socket(), Options{})

@@ -10,6 +10,7 @@ import (
 // A transaction is proven visible when its rows are gone by a definition that came after it
 // and nothing else is written: else what was loaded since would never be kept.
 func TestMariaDB_SettleOfRowsThatAreGone(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, nil)
 	const (
 		table = "CREATE OR REPLACE TABLE t (id int PRIMARY KEY, v bigint)"

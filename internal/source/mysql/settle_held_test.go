@@ -80,6 +80,7 @@ var waiting = map[string]string{
 // A rotation makes the server write an event of its own a moment later, which
 // moves the place of snapshots beyond transactions that are still invisible.
 func TestMariaDB_SettleWaitsForHeldCommits(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, waiting)
 	url := server.Database(t)
 	f := follow(t, url, []string{"CREATE TABLE t (id int PRIMARY KEY, v bigint)",
@@ -119,6 +120,7 @@ func TestMariaDB_SettleWaitsForHeldCommits(t *testing.T) {
 // A feed that begins while a commit is held does not deliver it, and says that
 // everything may have changed until it is visible.
 func TestMariaDB_SettleWaitsForCommitsBeforeTheFeed(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, map[string]string{
 		"rpl-semi-sync-master-wait-point": "AFTER_SYNC",
 		"rpl-semi-sync-master-timeout":    "6000", // milliseconds
@@ -143,6 +145,7 @@ func TestMariaDB_SettleWaitsForCommitsBeforeTheFeed(t *testing.T) {
 // Fences go on while commits wait, although the server does not say where its log
 // ends: else all that is in memory would count as old.
 func TestMariaDB_FeedFencesWhileCommitsWait(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMariaDB(t, waiting)
 	url := server.Database(t)
 	f := follow(t, url, []string{"CREATE TABLE t (id int PRIMARY KEY, v bigint)",

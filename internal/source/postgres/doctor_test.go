@@ -144,6 +144,7 @@ func TestPostgres_OpenFeedRefusesWhatNoFeedCanTell(t *testing.T) {
 }
 
 func TestPostgres_OpenFeedFallsBackAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	s := dbtest.NewPostgres(t, nil) // wal_level is replica
 	f := feedDatabase(t, s.URL(), feedSchema)
 	feed, why := feedOpen(t, s.URL(), source.FeedAuto, feedTables)
@@ -315,6 +316,7 @@ func TestPostgres_DoctorRestoresEveryReplicaIdentity(t *testing.T) {
 // mode auto says which two ways there are. What --apply runs then are the statements that
 // logical replication needs beside the restart.
 func TestPostgres_DoctorNeverProposesTriggersUnasked(t *testing.T) {
+	t.Parallel()
 	s := dbtest.NewPostgres(t, nil) // wal_level is replica
 	feedDatabase(t, s.URL(), feedSchema)
 	findings := feedDiagnose(t, s.URL(), source.FeedAuto)
@@ -385,6 +387,7 @@ func TestPostgres_DoctorKeepsThePublicationsOfOthers(t *testing.T) {
 // TestPostgres_DoctorTellsOfFullServers: which slots nobody uses, since when, and the
 // number that there may be; by hand, for a slot may be another program's.
 func TestPostgres_DoctorTellsOfFullServers(t *testing.T) {
+	t.Parallel()
 	s := dbtest.NewPostgres(t, map[string]string{
 		"wal_level": "logical", "max_replication_slots": "2"})
 	f := feedDatabase(t, s.URL(), feedSchema)
@@ -425,6 +428,7 @@ func TestPostgres_DoctorTellsOfFullServers(t *testing.T) {
 // TestPostgres_DoctorMendsEachPrivilege: a role that lacks one thing has the feed
 // when what Doctor prints has been run, and not before.
 func TestPostgres_DoctorMendsEachPrivilege(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	for what, take := range map[string]string{
 		"REPLICATION":     "ALTER ROLE %s NOREPLICATION",

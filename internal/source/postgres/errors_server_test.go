@@ -11,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // raised has a code of every class of SQLSTATE that a trigger can raise, with the class
@@ -66,6 +67,7 @@ func trigger(when, body string) []string {
 }
 
 func TestPostgres_WhatATriggerDoes(t *testing.T) {
+	t.Parallel()
 	const table = `CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)`
 	tests := []struct {
 		name string
@@ -114,7 +116,8 @@ func TestPostgres_WhatATriggerDoes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := openSource(t, dbtest.Postgres(t), Options{StatementTimeout: time.Second})
+			t.Parallel()
+			s := openSource(t, dbtest.Postgres(t), Options{StatementTimeout: waittest.Limit(time.Second)})
 			mustExec(t, s, append(strings.Split(table, "; "), tt.make...)...)
 			p := mustCompile(t, s, &source.Spec{Name: "t", Table: "t"})
 			w := &source.Write{Op: tt.op, Key: "1"}
@@ -184,6 +187,7 @@ func TestPostgres_LocksAndTimesAreBusy(t *testing.T) {
 }
 
 func TestPostgres_WritesWhileATableChanges(t *testing.T) {
+	t.Parallel()
 	const begin = `CREATE TYPE mood AS ENUM ('sad'); CREATE TABLE t (id int PRIMARY KEY, n int, m mood);
 		INSERT INTO t VALUES (1, 1, 'sad')`
 	tests := []struct {
@@ -213,6 +217,7 @@ func TestPostgres_WritesWhileATableChanges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.ddl, func(t *testing.T) {
+			t.Parallel()
 			s := newSource(t, strings.Split(begin, ";")...)
 			p := mustCompile(t, s, &source.Spec{Name: "t", Table: "t"})
 			write := func(body string) error {

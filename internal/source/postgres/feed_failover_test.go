@@ -29,6 +29,7 @@ func (s *slotStand) has() string {
 // A slot that is made again has what somebody gave it; a new one, and one that the feed
 // goes on from, have what the configuration says.
 func TestPostgres_SlotKeepsFailover(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, bounded)
 	s := newSlotStandIn(t, server)
 	if !keepsSlots(t, server) {
@@ -70,6 +71,7 @@ func TestPostgres_SlotKeepsFailover(t *testing.T) {
 
 // Doctor says what a standby lacks to take over with the slot; what it says mends it.
 func TestPostgres_DoctorOfAStandby(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, bounded)
 	s := newSlotStandIn(t, server)
 	s.keep = keepsSlots(t, server)

@@ -9,9 +9,13 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	waittest.SideBySide(4)
+	goleak.VerifyTestMain(dbtest.Wrap(m))
+}
 
 // openSource opens the database that url names until the test ends.
 func openSource(t testing.TB, url string, o Options) *Source {
