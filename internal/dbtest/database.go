@@ -42,7 +42,8 @@ func newDatabase(
 	}
 	psql := lookShell(t, "psql")
 	name := databaseName(t.Name(), os.Getpid(), databases.Add(1))
-	create := "CREATE DATABASE " + name + " STRATEGY file_copy" // half of the time: nothing is synced
+	// A copy of files takes half of the time: nothing is synced.
+	create := "CREATE DATABASE " + name + " STRATEGY file_copy"
 	if o.encoding != "" {
 		create += " TEMPLATE template0 LOCALE 'C' ENCODING '" + o.encoding + "'"
 	}
