@@ -205,7 +205,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/sql",
-		knows: []string{"front", "admit", "sqlread", "eventloop/nonblock"},
+		knows: []string{"front", "admit", "workers", "sqlread", "eventloop/nonblock"},
 		tests: []string{"dbtest", "tlstest", "waittest", "source/postgres", "github.com/jackc/pgx"},
 	},
 	{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/workers"
 )
 
 // A session is one client's connection, and the server's that belongs to it. Until the client
@@ -111,8 +112,11 @@ func (s *session) stops() bool {
 	return true
 }
 
-// leave ends one half of the session.
+// leave ends one half of the session, and both after a panic. It is deferred.
 func (s *session) leave() {
+	if workers.Caught(s.site.f.opts.Load().Log, "pass a session of SQL on", recover()) != nil {
+		s.close()
+	}
 	if s.pumps.Add(-1) == 0 {
 		s.close()
 		s.site.forget(s)
@@ -132,12 +136,20 @@ func (s *session) close() {
 
 // run has the session until the client has logged in.
 func (s *session) run() {
+	passedOn := false
+	defer func() {
+		_ = workers.Caught(s.site.f.opts.Load().Log, "log a SQL client in", recover())
+		if !passedOn {
+			s.close()
+			s.site.forget(s)
+		}
+	}()
 	limit, cancel := context.WithTimeout(s.site.ctx, front.SQLLogin)
 	defer cancel()
 	_ = s.conn.SetDeadline(time.Now().Add(front.SQLLogin))
 	result, err := s.begin(limit)
-	if result == loginOpen {
-		return // two others have it
+	if passedOn = result == loginOpen; passedOn {
+		return
 	}
 	s.site.f.count.logins[result].Add(1)
 	if s.client != nil { // it reads what it was told last
@@ -149,8 +161,6 @@ func (s *session) run() {
 		s.client.endWithin(front.SQLLinger)
 		_, _ = io.CopyN(io.Discard, s.client, front.SQLStartup)
 	}
-	s.close()
-	s.site.forget(s)
 }
 
 // begin takes the session to its first ReadyForQuery, and leaves it to two goroutines then.
