@@ -122,7 +122,7 @@ const (
 	SQLNamesKept = 10_000           // of a session
 	SQLGroups    = 256              // that are timed at once, and statements of a group
 	SQLShapes    = 1000             // of statements; others are counted together
-	SQLTexts     = 10_000           // whose shape is remembered
+	SQLTexts     = 4096             // whose shape is remembered
 	SQLShapeByte = 2 << 10          // of a shape
 	SQLLinger    = 2 * time.Second  // for a client to read the last words of its session
 

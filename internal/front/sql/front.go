@@ -40,13 +40,13 @@ type Upstream struct {
 type Front struct {
 	opts   atomic.Pointer[Options]
 	count  counters
-	shapes shapes
+	shapes *shapes
 	said   front.Limiter // of the log
 }
 
 // New returns a front. It serves nothing yet.
 func New(o Options) *Front {
-	f := new(Front)
+	f := &Front{shapes: newShapes()}
 	f.Configure(o)
 	return f
 }

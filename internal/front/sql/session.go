@@ -234,7 +234,7 @@ func (s *session) start(first startup, behind []byte) {
 	s.site.f.count.logins[loginOpen].Add(1)
 	var o *observer
 	if first.parameter("replication") == "" {
-		o = &observer{shapes: &s.site.f.shapes}
+		o = &observer{shapes: s.site.f.shapes}
 	}
 	s.track.begin(o)
 	s.client.unlimited()

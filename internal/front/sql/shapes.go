@@ -23,13 +23,25 @@ type shape struct {
 	took   atomic.Int64  // nanoseconds between its group's begin and end at the database
 }
 
-// shapes has those of all sessions. It keeps no text that has values.
+// shapes has those of all sessions. It tells no text that has values.
 type shapes struct {
+	seed   maphash.Seed
+	byText [front.SQLTexts]atomic.Pointer[known] // each at its place, until another takes it
+
 	mu      sync.RWMutex // guards what follows; innermost
-	byText  map[uint64]*shape
 	byShape map[shapeKey]*shape
 	others  map[sqlread.Reason]*shape // of which there are too many
-	seed    maphash.Seed
+}
+
+// A known text is one whose shape is remembered.
+type known struct {
+	hash uint64
+	*shape
+}
+
+func newShapes() *shapes {
+	return &shapes{seed: maphash.MakeSeed(), byShape: make(map[shapeKey]*shape),
+		others: make(map[sqlread.Reason]*shape)}
 }
 
 // A shapeKey tells shapes apart: what was read of a statement need not be all of it.
@@ -41,20 +53,15 @@ type shapeKey struct {
 // unread is the shape of a statement whose first word says that memory cannot answer it.
 const unread = "..."
 
-// readings are used by one statement at a time.
+// readings are used by one statement at a time. Each refers to the text that it has read last.
 var readings = sync.Pool{New: func() any { return new(sqlread.Statement) }}
 
-// of returns the shape of a text. Equal texts are read once.
+// of returns the shape of a text. A text that comes again soon is read once.
 func (s *shapes) of(text []byte) *shape {
-	s.mu.RLock()
-	known, began := s.byText != nil, s.seed
-	var found *shape
-	if known {
-		found = s.byText[maphash.Bytes(began, text)]
-	}
-	s.mu.RUnlock()
-	if found != nil {
-		return found
+	hash := maphash.Bytes(s.seed, text)
+	place := &s.byText[hash%uint64(len(s.byText))]
+	if k := place.Load(); k != nil && k.hash == hash {
+		return k.shape
 	}
 	st := readings.Get().(*sqlread.Statement)
 	reason := st.Read(string(text))
@@ -62,35 +69,31 @@ func (s *shapes) of(text []byte) *shape {
 	if string(form) == unread {
 		form = append(firstWords(text), unread...)
 	}
-	found = s.add(text, form, reason)
-	*st = sqlread.Statement{} // it refers to the text
+	found := s.named(form[:min(len(form), front.SQLShapeByte)], reason)
 	readings.Put(st)
+	place.Store(&known{hash, found})
 	return found
 }
 
-// add returns the shape with a text of its own, which is made if there is room.
-func (s *shapes) add(text, form []byte, reason sqlread.Reason) *shape {
+// named returns the shape with a text of its own, which is made if there is room.
+func (s *shapes) named(form []byte, reason sqlread.Reason) *shape {
+	s.mu.RLock()
+	found := s.byShape[shapeKey{string(form), reason}]
+	s.mu.RUnlock()
+	if found != nil {
+		return found
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byText == nil || len(s.byText) >= front.SQLTexts {
-		s.byText = make(map[uint64]*shape) // a text that comes again is read again
-		s.seed = maphash.MakeSeed()
-	}
-	if s.byShape == nil {
-		s.byShape, s.others = make(map[shapeKey]*shape), make(map[sqlread.Reason]*shape)
-	}
-	form = form[:min(len(form), front.SQLShapeByte)]
 	key := shapeKey{string(form), reason}
-	found := s.byShape[key]
-	switch {
-	case found != nil:
-	case len(s.byShape) < front.SQLShapes:
-		found = &shape{text: key.text, reason: reason}
-		s.byShape[key] = found
-	default:
+	if found = s.byShape[key]; found != nil {
+		return found
+	}
+	if len(s.byShape) >= front.SQLShapes {
 		return s.other(reason)
 	}
-	s.byText[maphash.Bytes(s.seed, text)] = found
+	found = &shape{text: key.text, reason: reason}
+	s.byShape[key] = found
 	return found
 }
 
@@ -125,9 +128,6 @@ func (s *shapes) other(reason sqlread.Reason) *shape {
 func (s *shapes) tooLong() *shape {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.others == nil {
-		s.byShape, s.others = make(map[shapeKey]*shape), make(map[sqlread.Reason]*shape)
-	}
 	return s.other(sqlread.TooLong)
 }
 
@@ -143,7 +143,7 @@ type Statement struct {
 
 // Statements returns what was counted, by the time that it took.
 func (f *Front) Statements() []Statement {
-	s := &f.shapes
+	s := f.shapes
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	list := make([]Statement, 0, len(s.byShape)+len(s.others))
