@@ -64,7 +64,7 @@ func TestStress_WatchedLists(t *testing.T) {
 			following.Go(func() { lists[i].follow(ctx, b.s.resource(a.of)) })
 		}
 		writes, cuts := 0, 0
-		for end := time.Now().Add(length(time.Second)); time.Now().Before(end); writes++ {
+		for end := time.Now().Add(length(time.Second)); time.Now().Before(end) || writes < 100; writes++ {
 			b.exec(strings.Split(b.change(), "; ")...)
 			if writes%100 == 99 && strings.HasSuffix(t.Name(), "postgres") {
 				b.exec("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active")
