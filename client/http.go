@@ -101,8 +101,8 @@ func (r *httpRemote) keyColumns(ctx context.Context, resource string) int {
 	return 1
 }
 
-// An exchange is one request and what came back.
-type exchange struct {
+// A roundTrip is one request and what came back.
+type roundTrip struct {
 	status int
 	head   http.Header
 	body   []byte
@@ -112,7 +112,7 @@ type exchange struct {
 // error.
 func (r *httpRemote) do(
 	ctx context.Context, op, method, address string, head http.Header, body []byte,
-) (*exchange, error) {
+) (*roundTrip, error) {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteHeaders: func() { sent.Store(true) },
@@ -128,7 +128,7 @@ func (r *httpRemote) do(
 		return nil, transportError(ctx, op, withoutURL(err), sent.Load())
 	}
 	defer func() { _ = resp.Body.Close() }()
-	x := &exchange{status: resp.StatusCode, head: resp.Header}
+	x := &roundTrip{status: resp.StatusCode, head: resp.Header}
 	if x.body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
 		return nil, transportError(ctx, op, err, true)
 	}
@@ -274,7 +274,7 @@ func (r *httpRemote) info(ctx context.Context) (Info, error) {
 }
 
 // document returns what an answer says of a document.
-func document(key string, f Format, x *exchange) Document {
+func document(key string, f Format, x *roundTrip) Document {
 	d := Document{Key: key, Format: f, ETag: x.head.Get("ETag"), Body: x.body}
 	d.Origin = originOf(x.head.Get("Cache-Status"))
 	d.Position, d.Lag = splitPosition(x.head.Get("Hotrow-Position"))
@@ -320,7 +320,7 @@ var kinds = map[int]error{
 }
 
 // problemError returns the error that a problem document (RFC 9457) tells.
-func problemError(op string, x *exchange) *Error {
+func problemError(op string, x *roundTrip) *Error {
 	e := &Error{Op: op, Kind: kinds[x.status], sent: true}
 	if e.Kind == nil {
 		e.Kind = ErrInvalid

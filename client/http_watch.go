@@ -88,7 +88,7 @@ func streamRefused(q *watchCall, resp *http.Response) error {
 	if err != nil {
 		return transportError(resp.Request.Context(), q.name(), err, true)
 	}
-	return problemError(q.name(), &exchange{resp.StatusCode, resp.Header, body})
+	return problemError(q.name(), &roundTrip{resp.StatusCode, resp.Header, body})
 }
 
 // next reads lines until an event is complete.

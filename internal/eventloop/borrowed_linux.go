@@ -13,7 +13,7 @@ import (
 	"github.com/hotrow/hotrow/internal/eventloop/nonblock"
 )
 
-// A borrowedConn is a loop's connection that is away. It reads and writes the socket
+// A borrowedConn is a loop's connection that is hijacked. It reads and writes the socket
 // itself, and waits for the loop to report events, so that the descriptor
 // stays where it is registered: no copy of it, no second poller.
 type borrowedConn struct {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A streamBorrowed is a stream's connection that is away. The stream's goroutine
+// A streamBorrowed is a stream's connection that is hijacked. The stream's goroutine
 // waits for it.
 type streamBorrowed struct {
 	net.Conn
@@ -35,7 +35,7 @@ func (s *stream) handOver() bool {
 	x := &streamBorrowed{Conn: s.nc, s: s, unread: s.buf}
 	s.home = make(chan []byte, 1)
 	s.buf, s.half = nil, false
-	s.setAway(true)
+	s.setHijacked(true)
 	_ = s.nc.SetDeadline(time.Time{}) // whoever has it now sets its own
 	s.srv.count.handedOver.Add(1)
 	if _, ok := s.nc.(*tls.Conn); ok {
@@ -50,7 +50,7 @@ func (s *stream) handOver() bool {
 	s.srv.count.returned.Add(1)
 	_ = s.nc.SetDeadline(time.Time{})
 	s.readBy, s.writeBy = time.Time{}, time.Time{}
-	s.setAway(false)
+	s.setHijacked(false)
 	s.buf = owned(b)
 	return true
 }

@@ -14,13 +14,13 @@ type Conn struct {
 	// Data is the protocol's own state of this connection.
 	Data any
 
-	srv   *Server
-	proto Protocol
-	own   owner
-	below atomic.Int64 // see Below; one more than the level, 0: nobody asked
-	scope Scope
-	want  int
-	held  int // see Hold
+	srv      *Server
+	proto    Protocol
+	own      owner
+	lowWater atomic.Int64 // see Below; one more than the level, 0: nobody asked
+	scope    Scope
+	want     int
+	held     int // see Hold
 
 	from   netip.Addr // of the peer, where it is counted
 	within bool       // the output ends within an answer; the owner's
@@ -29,8 +29,8 @@ type Conn struct {
 	told  atomic.Int64 // what it knows of
 	kept  atomic.Int64 // see Keep
 
-	coming atomic.Int64 // bytes given to Resume that the output does not have yet
-	came   int64        // of them, what the output has from the next flush on; the owner's
+	resumed atomic.Int64 // bytes given to Resume that the output does not have yet
+	inFlush int64        // of them, what the output has from the next flush on; the owner's
 
 	http2 atomic.Bool // proto is Config.HTTP2
 }
@@ -75,8 +75,8 @@ func (c *Conn) Backlog() int { return c.own.backlog() }
 // protocol keeps. It may be too much for a moment, never too little. Any goroutine may
 // call it.
 func (c *Conn) Untaken() int {
-	coming := c.coming.Load() // first: what leaves it is in the backlog by then
-	return int(coming+c.kept.Load()) + c.Backlog()
+	resumed := c.resumed.Load() // first: what leaves it is in the backlog by then
+	return int(resumed+c.kept.Load()) + c.Backlog()
 }
 
 // Keep says that the protocol keeps n bytes more for the peer, or fewer, that are not
@@ -145,8 +145,8 @@ func (c *Conn) Below(n int) bool {
 // if no more than n bytes wait now. Any goroutine may call it.
 func (c *Conn) NextBelow(n int) {
 	for {
-		old := c.below.Load()
-		if old >= int64(n)+1 || c.below.CompareAndSwap(old, int64(n)+1) {
+		old := c.lowWater.Load()
+		if old >= int64(n)+1 || c.lowWater.CompareAndSwap(old, int64(n)+1) {
 			return
 		}
 	}
@@ -155,9 +155,9 @@ func (c *Conn) NextBelow(n int) {
 // written notes that the output has been written, or waits for the peer where Backlog
 // counts it, and tells the protocol. It is for the owner.
 func (c *Conn) written() {
-	if c.came != 0 {
-		c.coming.Add(-c.came)
-		c.came = 0
+	if c.inFlush != 0 {
+		c.resumed.Add(-c.inFlush)
+		c.inFlush = 0
 	}
 	c.drained()
 }
@@ -165,13 +165,13 @@ func (c *Conn) written() {
 // drops reports whether a backlog is one that Below waits for, and that it waits no
 // more.
 func (c *Conn) drops(backlog int) bool {
-	level := c.below.Load()
-	return level > 0 && int64(backlog) < level && c.below.CompareAndSwap(level, 0)
+	level := c.lowWater.Load()
+	return level > 0 && int64(backlog) < level && c.lowWater.CompareAndSwap(level, 0)
 }
 
 // drained tells the protocol if the backlog is what Below waits for.
 func (c *Conn) drained() {
-	if c.below.Load() == 0 {
+	if c.lowWater.Load() == 0 {
 		return
 	}
 	if d, ok := c.proto.(Drainer); ok && c.drops(c.Backlog()) {

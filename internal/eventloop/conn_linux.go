@@ -55,7 +55,7 @@ type conn struct {
 func (l *loop) adopt(fd int, from netip.Addr) {
 	c := &conn{loop: l, fd: fd}
 	c.from = from
-	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.first(), c, l.scope
+	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.firstProtocol(), c, l.scope
 	c.meter = l.srv.newMeter()
 	err := l.watch(fd, fd, sockEvents)
 	if err != nil || l.srv.isAborted() {
@@ -73,7 +73,7 @@ func (l *loop) adopt(fd int, from netip.Addr) {
 		c.time.tickAt = l.tick + ticks(every)
 	}
 	if l.srv.cfg.TLS != nil {
-		l.shake(c)
+		l.startHandshake(c)
 		return
 	}
 	l.begin(c)
@@ -112,11 +112,11 @@ func (c *conn) idle() bool {
 // turn does for c what can be done now, one read at a time.
 func (l *loop) turn(c *conn) {
 	defer l.rescue(c)
-	l.goOn(c)
+	l.advance(c)
 	l.afterTurn(c)
 }
 
-func (l *loop) goOn(c *conn) {
+func (l *loop) advance(c *conn) {
 	if c.phase == closed || c.phase.in(borrowed) || c.pending() > 0 && !l.flush(c, nil) {
 		return
 	}

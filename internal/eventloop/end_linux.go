@@ -27,12 +27,12 @@ func (l *loop) finish(c *conn) {
 	case c.phase == handing:
 		l.handOver(c)
 	case len(c.in) == 0 && !c.ready && !l.srv.draining.Load():
-		c.bye()
+		c.closeNotify()
 		l.drop(c)
 	default:
 		// The peer is sending, or soon may be. Closing now would answer that
 		// with a reset, which may overtake the last answer.
-		c.bye()
+		c.closeNotify()
 		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
 		l.become(c, lingering)
 		c.in, c.ready = nil, true
@@ -71,7 +71,7 @@ func (l *loop) discard(fd int) (n int, e unix.Errno) {
 
 // drop closes c.
 func (l *loop) drop(c *conn) {
-	opened := c.phase != shaking
+	opened := c.phase != handshaking
 	l.become(c, closed)
 	l.wheel.unlink(c)
 	l.conns[c.fd] = nil
@@ -90,7 +90,7 @@ func (l *loop) resume(c *conn, b []byte, next Next) {
 	if c.phase != parked && c.phase != streaming {
 		return
 	}
-	c.came += int64(len(b))
+	c.inFlush += int64(len(b))
 	if next == Stream || c.phase == streaming {
 		l.stream(c, append(l.out[:0], b...), next)
 		return
@@ -133,13 +133,13 @@ func (l *loop) stream(c *conn, out []byte, next Next) {
 
 // handOver gives c to Config.HandedOver.
 func (l *loop) handOver(c *conn) {
-	l.become(c, away)
+	l.become(c, hijacked)
 	x := newBorrowedConn(c)
 	c.in, c.borrowed, c.partial = nil, x, false
 	l.wheel.set(c, 0, l.tick)
 	l.srv.count.handedOver.Add(1)
 	if c.secure != nil {
-		c.secure.away = x
+		c.secure.hijacker = x
 		l.srv.cfg.HandedOver(&secureBorrowed{borrowedConn: x, s: c.secure})
 		return
 	}
@@ -154,7 +154,7 @@ func (l *loop) takeBack(c *conn, m *message) {
 	c.in, c.again = owned(m.b), len(m.b) > 0
 	c.ready = m.borrowed.ready.Load() || c.hup
 	if c.secure != nil {
-		c.secure.away = nil
+		c.secure.hijacker = nil
 		c.ready = true // crypto/tls may hold a request already
 	}
 	c.blocked = false
@@ -164,7 +164,7 @@ func (l *loop) takeBack(c *conn, m *message) {
 
 // resume is Conn.Resume.
 func (c *conn) resume(b []byte, next Next) {
-	c.coming.Add(int64(len(b)))
+	c.resumed.Add(int64(len(b)))
 	c.meterUntaken()
 	c.loop.queue.post(message{kind: resume, c: c, b: b, next: next, fd: sum(b)})
 }

@@ -17,7 +17,7 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	err := os.ErrDeadlineExceeded
 	if !s.srv.reaping.Load() {
 		if end, ok := s.srv.gate.BeginHandshake(ctx); ok {
-			err = shake(ctx, tc, end)
+			err = doHandshake(ctx, tc, end)
 		}
 	}
 	s.idle.Store(false)
@@ -34,8 +34,8 @@ func (s *stream) handshake(tc *tls.Conn) bool {
 	return false
 }
 
-// shake does a handshake whose turn it is, and ends the turn whatever happens.
-func shake(ctx context.Context, tc *tls.Conn, end func()) error {
+// doHandshake does a handshake whose turn it is, and ends the turn whatever happens.
+func doHandshake(ctx context.Context, tc *tls.Conn, end func()) error {
 	defer end()
 	return tc.HandshakeContext(ctx)
 }

@@ -81,9 +81,9 @@ func (l *loop) handleFor(c *conn, m *message) {
 		if c.borrowed == m.borrowed {
 			l.takeBack(c, m)
 		}
-	case shaken:
+	case handshakeDone:
 		if c.borrowed == m.borrowed {
-			l.shaken(c)
+			l.endHandshake(c)
 		}
 	case tick:
 		if c.phase.in(served) {
@@ -140,7 +140,7 @@ func (l *loop) closeAll(busyToo bool) {
 				c.borrowed.end() // nobody may be in a system call when we close
 			}
 			l.drop(c)
-		case c.phase == shaking:
+		case c.phase == handshaking:
 			c.borrowed.end()
 			l.drop(c)
 		case c.idle():

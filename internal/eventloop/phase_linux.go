@@ -9,22 +9,22 @@ type phase uint8
 
 // The phases. Output that the peer has not taken may be pending in all but the last two.
 const (
-	accepted  phase = iota // nothing has been done with it yet
-	reading                // the protocol gets what comes
-	parked                 // waits for Resume; what has come waits too
-	streaming              // its last answer is made by Send, and nothing is read
-	handing                // to be handed over as soon as the peer has taken the output
-	closing                // to be closed as soon as the peer has taken the output
-	lingering              // its last answer is sent: what comes is thrown away
-	shaking                // a goroutine does the handshake of TLS, before the protocol begins
-	away                   // handed over to Config.HandedOver
-	closed                 // its descriptor is another's, perhaps
-	phases    = iota
+	accepted    phase = iota // nothing has been done with it yet
+	reading                  // the protocol gets what comes
+	parked                   // waits for Resume; what has come waits too
+	streaming                // its last answer is made by Send, and nothing is read
+	handing                  // to be handed over as soon as the peer has taken the output
+	closing                  // to be closed as soon as the peer has taken the output
+	lingering                // its last answer is sent: what comes is thrown away
+	handshaking              // a goroutine does the handshake of TLS, before the protocol begins
+	hijacked                 // handed over to Config.HandedOver
+	closed                   // its descriptor is another's, perhaps
+	phases      = iota
 )
 
 var phaseNames = [phases]string{
 	"accepted", "reading", "parked", "streaming", "handing", "closing", "lingering",
-	"shaking", "away", "closed",
+	"handshaking", "hijacked", "closed",
 }
 
 func (p phase) String() string { return phaseNames[p] }
@@ -39,22 +39,22 @@ func set(list ...phase) (bits uint16) {
 
 // follows says which phases may come after each.
 var follows = [phases]uint16{
-	accepted:  set(shaking, reading, closed),
-	reading:   set(parked, handing, closing, closed),
-	parked:    set(reading, streaming, handing, closing, closed),
-	streaming: set(closing, closed),
-	handing:   set(away, closed),
-	closing:   set(lingering, closed),
-	lingering: set(closed),
-	shaking:   set(reading, closed),
-	away:      set(reading, closed),
+	accepted:    set(handshaking, reading, closed),
+	reading:     set(parked, handing, closing, closed),
+	parked:      set(reading, streaming, handing, closing, closed),
+	streaming:   set(closing, closed),
+	handing:     set(hijacked, closed),
+	closing:     set(lingering, closed),
+	lingering:   set(closed),
+	handshaking: set(reading, closed),
+	hijacked:    set(reading, closed),
 }
 
 var (
-	served    = set(reading, parked, streaming) // the protocol may add output
-	ending    = set(handing, closing)           // it goes on when the peer has taken the output
-	borrowed  = set(shaking, away)              // another goroutine reads and writes the socket
-	elsewhere = set(parked, shaking, away)      // another goroutine works for it
+	served    = set(reading, parked, streaming)    // the protocol may add output
+	ending    = set(handing, closing)              // it goes on when the peer has taken the output
+	borrowed  = set(handshaking, hijacked)         // another goroutine reads and writes the socket
+	elsewhere = set(parked, handshaking, hijacked) // another goroutine works for it
 )
 
 // in reports whether p is one of a set.

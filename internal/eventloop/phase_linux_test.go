@@ -38,7 +38,7 @@ func TestPhases_AreThoseOfTheTable(t *testing.T) {
 		to   phase
 		busy int32
 	}{
-		{shaking, 1}, {reading, 0}, {parked, 1}, {reading, 0}, {handing, 0}, {away, 1}, {reading, 0},
+		{handshaking, 1}, {reading, 0}, {parked, 1}, {reading, 0}, {handing, 0}, {hijacked, 1}, {reading, 0},
 		{parked, 1}, {closing, 0}, {lingering, 0}, {closed, 0},
 	} {
 		if l.become(c, step.to); c.phase != step.to || l.queue.busy.Load() != step.busy {

@@ -15,7 +15,7 @@ type message struct {
 	fd       int           // adopt; else, in tests, the checksum of b
 	from     netip.Addr    // adopt: of the peer
 	c        *conn         // all others that are about a connection
-	borrowed *borrowedConn // giveBack, giveUp, shaken
+	borrowed *borrowedConn // giveBack, giveUp, handshakeDone
 	b        []byte        // resume, push, giveBack
 	next     Next          // resume
 }
@@ -23,17 +23,17 @@ type message struct {
 type messageKind uint8
 
 const (
-	adopt    messageKind = iota // a new connection
-	resume                      // the answer that the connection is parked for
-	push                        // output without order
-	cut                         // too much of it
-	giveBack                    // a connection that was handed over comes back
-	giveUp                      // and one that was closed
-	shaken                      // the handshake of TLS is done
-	tick                        // Tick is to be called
-	drain                       // stop accepting
-	reap                        // close what is idle
-	abort                       // close everything
+	adopt         messageKind = iota // a new connection
+	resume                           // the answer that the connection is parked for
+	push                             // output without order
+	cut                              // too much of it
+	giveBack                         // a connection that was handed over comes back
+	giveUp                           // and one that was closed
+	handshakeDone                    // the handshake of TLS is done
+	tick                             // Tick is to be called
+	drain                            // stop accepting
+	reap                             // close what is idle
+	abort                            // close everything
 )
 
 // A queue is how other goroutines reach a loop. The loop looks into it at

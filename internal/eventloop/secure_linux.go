@@ -30,13 +30,13 @@ const secureRead = 32 << 10
 // the socket for another goroutine, and waits. It belongs to one side at a time:
 // it changes hands with the messages, as the connection does.
 type secure struct {
-	tls    *tls.Conn
-	away   net.Conn // where to read and write while the loop is not the owner
-	addrs  *endpoints
-	fed    []byte // received, and not taken by crypto/tls; the loop's buffer within pull only
-	sealed []byte // written by crypto/tls, and not taken by the loop
-	ended  bool   // the peer will send nothing more
-	taken  records
+	tls      *tls.Conn
+	hijacker net.Conn // where to read and write while the loop is not the owner
+	addrs    *endpoints
+	fed      []byte // received, and not taken by crypto/tls; the loop's buffer within pull only
+	sealed   []byte // written by crypto/tls, and not taken by the loop
+	ended    bool   // the peer will send nothing more
+	taken    records
 	// empty: what crypto/tls holds is a part of one record at most, for it was asked
 	// until it wanted more.
 	empty bool
@@ -91,11 +91,11 @@ func (s *secure) Read(p []byte) (int, error) {
 		s.taken.take(s.fed[:n])
 		s.fed = s.fed[n:]
 		return n, nil
-	case s.away != nil:
+	case s.hijacker != nil:
 		s.empty = false // it may be asked for less than it takes now
-		n, err := s.away.Read(p)
+		n, err := s.hijacker.Read(p)
 		s.taken.take(p[:n])
-		if x, ok := s.away.(*borrowedConn); ok && err != nil && x.done.Load() {
+		if x, ok := s.hijacker.(*borrowedConn); ok && err != nil && x.done.Load() {
 			return n, again{} // it goes home: the next read is the loop's
 		}
 		return n, err
@@ -107,8 +107,8 @@ func (s *secure) Read(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (s *secure) Write(p []byte) (int, error) {
-	if s.away != nil {
-		return s.away.Write(p)
+	if s.hijacker != nil {
+		return s.hijacker.Write(p)
 	}
 	s.sealed = append(s.sealed, p...)
 	return len(p), nil
@@ -116,15 +116,15 @@ func (s *secure) Write(p []byte) (int, error) {
 
 // Close implements net.Conn. The loop closes its connections itself.
 func (s *secure) Close() error {
-	if s.away != nil {
-		return s.away.Close()
+	if s.hijacker != nil {
+		return s.hijacker.Close()
 	}
 	return nil
 }
 
 // CloseWrite ends the stream below TLS, for a peer that does not speak it.
 func (s *secure) CloseWrite() error {
-	if half, ok := s.away.(interface{ CloseWrite() error }); ok {
+	if half, ok := s.hijacker.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return net.ErrClosed
@@ -138,34 +138,34 @@ func (s *secure) RemoteAddr() net.Addr { return s.addrs.remote }
 
 // SetDeadline implements net.Conn. A loop has deadlines of its own.
 func (s *secure) SetDeadline(t time.Time) error {
-	if s.away == nil {
+	if s.hijacker == nil {
 		return nil
 	}
-	return s.away.SetDeadline(t)
+	return s.hijacker.SetDeadline(t)
 }
 
 // SetReadDeadline implements net.Conn.
 func (s *secure) SetReadDeadline(t time.Time) error {
-	if s.away == nil {
+	if s.hijacker == nil {
 		return nil
 	}
-	return s.away.SetReadDeadline(t)
+	return s.hijacker.SetReadDeadline(t)
 }
 
 // SetWriteDeadline implements net.Conn.
 func (s *secure) SetWriteDeadline(t time.Time) error {
-	if s.away == nil {
+	if s.hijacker == nil {
 		return nil
 	}
-	return s.away.SetWriteDeadline(t)
+	return s.hijacker.SetWriteDeadline(t)
 }
 
-// shake has a goroutine do the handshake of a new connection.
-func (l *loop) shake(c *conn) {
+// startHandshake has a goroutine do the handshake of a new connection.
+func (l *loop) startHandshake(c *conn) {
 	x := newBorrowedConn(c)
-	l.become(c, shaking)
+	l.become(c, handshaking)
 	c.borrowed = x
-	c.secure = &secure{away: x, addrs: x.addrs}
+	c.secure = &secure{hijacker: x, addrs: x.addrs}
 	c.secure.tls = tls.Server(c.secure, l.srv.cfg.TLS)
 	go c.secure.handshake(x)
 }
@@ -182,7 +182,7 @@ func (s *secure) handshake(x *borrowedConn) {
 	}()
 	var err error
 	if end, ok := srv.gate.BeginHandshake(ctx); ok {
-		err = shake(ctx, s.tls, end)
+		err = doHandshake(ctx, s.tls, end)
 	} else {
 		err = ctx.Err()
 	}
@@ -193,13 +193,13 @@ func (s *secure) handshake(x *borrowedConn) {
 	case srv.cfg.HTTP2 == nil && agreedOnHTTP2(s.tls):
 		_ = x.Close()
 	case x.end():
-		x.c.loop.queue.post(message{kind: shaken, c: x.c, borrowed: x})
+		x.c.loop.queue.post(message{kind: handshakeDone, c: x.c, borrowed: x})
 	}
 }
 
-// shaken goes on with a connection whose handshake is done.
-func (l *loop) shaken(c *conn) {
-	c.borrowed, c.secure.away = nil, nil
+// endHandshake goes on with a connection whose handshake is done.
+func (l *loop) endHandshake(c *conn) {
+	c.borrowed, c.secure.hijacker = nil, nil
 	if agreedOnHTTP2(c.secure.tls) {
 		c.speakHTTP2()
 	}
@@ -321,8 +321,8 @@ func (s *secure) take() []byte {
 	return out
 }
 
-// bye says that nothing more will be sent, if the socket takes it.
-func (c *conn) bye() {
+// closeNotify says that nothing more will be sent, if the socket takes it.
+func (c *conn) closeNotify() {
 	if c.secure == nil {
 		return
 	}
@@ -331,7 +331,7 @@ func (c *conn) bye() {
 	}
 }
 
-// A secureBorrowed is a connection under TLS that is away. Only it has
+// A secureBorrowed is a connection under TLS that is hijacked. Only it has
 // ConnectionState: net/http takes a connection with that method for an encrypted
 // one.
 type secureBorrowed struct {

@@ -90,7 +90,7 @@ func shakenWith(t *testing.T, version uint16, text string) (*loop, *conn, *tls.C
 		Certificates: []tls.Certificate{*tlstest.New(t, "eventloop").Pair(t)}, MaxVersion: version,
 	}
 	l := &loop{srv: &Server{cfg: Config{}.withDefaults()}}
-	c := &conn{loop: l, fd: pair[0], secure: &secure{away: ends[0]}}
+	c := &conn{loop: l, fd: pair[0], secure: &secure{hijacker: ends[0]}}
 	c.secure.tls = tls.Server(c.secure, cfg)
 	out := &cork{Conn: ends[1]}
 	client := tls.Client(out, clientTLS())
@@ -109,7 +109,7 @@ func shakenWith(t *testing.T, version uint16, text string) (*loop, *conn, *tls.C
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	c.secure.away = nil
+	c.secure.hijacker = nil
 	return l, c, client
 }
 

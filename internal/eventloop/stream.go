@@ -47,7 +47,7 @@ type stream struct {
 	flushing bool       // a goroutine writes what was pushed
 	atWork   bool       // answers are made that are not written: what is pushed comes behind
 	answered bool       // so is the answer that Resume has given
-	away     bool       // handed over: what is pushed is lost
+	hijacked bool       // handed over: what is pushed is lost
 	closed   bool
 }
 
@@ -61,7 +61,7 @@ type answer struct {
 // newStream returns a stream that has not been started.
 func newStream(all *streams, nc net.Conn) *stream {
 	s := &stream{nc: nc, all: all, answer: make(chan answer, 1)}
-	s.srv, s.proto, s.own, s.meter = all.srv, all.srv.first(), s, all.srv.newMeter()
+	s.srv, s.proto, s.own, s.meter = all.srv, all.srv.firstProtocol(), s, all.srv.newMeter()
 	return s
 }
 
@@ -148,8 +148,8 @@ func (s *stream) flush() bool {
 	if s.out == nil {
 		return true
 	}
-	large := len(s.out.b) - int(s.came) // what was given to Resume is counted until it is written
-	if large >= recordSize {            // what is less is not worth a lock
+	large := len(s.out.b) - int(s.inFlush) // what Resume was given counts until it is written
+	if large >= recordSize {               // what is less is not worth a lock
 		s.Keep(large)
 	}
 	s.writing.Lock()
@@ -331,7 +331,7 @@ func (s *stream) take(a answer) Next {
 	unchanged(a.b, a.sum)
 	s.out = s.all.getOutput()
 	s.out.b = append(s.out.b, a.b...)
-	s.came += int64(len(a.b))
+	s.inFlush += int64(len(a.b))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.atWork, s.answered = true, false
@@ -377,12 +377,12 @@ func (s *stream) resume(b []byte, next Next) {
 	defer s.meterUntaken() // behind the lock, which Backlog takes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.coming.Add(int64(len(b))) // before it is taken
+	s.resumed.Add(int64(len(b))) // before it is taken
 	select {
 	case s.answer <- answer{b, next, sum(b)}:
 		s.answered = true
 	default: // called twice
-		s.coming.Add(-int64(len(b)))
+		s.resumed.Add(-int64(len(b)))
 	}
 }
 

@@ -5,7 +5,7 @@ func (s *stream) send(b []byte) bool {
 	defer s.meterUntaken()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.away {
+	if s.closed || s.hijacked {
 		return !s.closed
 	}
 	if len(s.pushed)+len(b) > 2*s.srv.cfg.MaxOutput {
@@ -68,13 +68,13 @@ func (s *stream) flushPushed() {
 	}
 }
 
-// setAway says whether the connection is handed over. When it has become so, nothing
+// setHijacked says whether the connection is handed over. When it has become so, nothing
 // that was pushed is written any more.
-func (s *stream) setAway(away bool) {
+func (s *stream) setHijacked(hijacked bool) {
 	s.mu.Lock()
-	s.away, s.pushed = away, nil
+	s.hijacked, s.pushed = hijacked, nil
 	s.mu.Unlock()
-	if away {
+	if hijacked {
 		s.writing.Lock()
 		//lint:ignore SA2001 to have had it is what counts
 		s.writing.Unlock()

@@ -26,7 +26,7 @@ var (
 
 // ownAnswer returns the page that a request to the proxy itself asks for, or
 // nil. chocon's are found by their beginning, as there.
-func (s *Server) ownAnswer(x *exchange) *ownPage {
+func (s *Server) ownAnswer(x *roundTrip) *ownPage {
 	if len(x.uri) < 2 || x.uri[1] != '.' && x.uri[1] != 'm' || x.looped || x.req.Connect {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (s *Server) ownAnswer(x *exchange) *ownPage {
 }
 
 // answerOwn sends a page of our own.
-func (c *client) answerOwn(x *exchange, n int, page *ownPage) bool {
+func (c *client) answerOwn(x *roundTrip, n int, page *ownPage) bool {
 	x.in.consume(n)
 	x.whole = x.req.Length <= 0 && !x.req.Chunked
 	if m := string(x.method); m != http.MethodGet && m != http.MethodHead {

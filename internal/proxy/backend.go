@@ -198,7 +198,8 @@ func (b *backend) dial(ctx context.Context) (conn, under net.Conn, err error) {
 	defer cancel()
 	// HTTP/2 is offered while it is not known what the upstream speaks (see learn): where
 	// it is, only Upgrade is left for these connections, and needs HTTP/1.
-	learning := b.target.transport != nil && !b.target.http2.Load() && !b.target.known.Load()
+	of := b.target
+	learning := of.transport != nil && !of.http2.Load() && !of.protocolKnown.Load()
 	config := b.target.srv.tlsConfig(b.origin.name, learning)
 	t := tls.Client(under, config)
 	if err := t.HandshakeContext(ctx); err != nil {

@@ -17,8 +17,8 @@ import (
 type client struct {
 	srv    *Server
 	sock   *socket
-	remote string    // if somebody wants to know
-	x      *exchange // what a request needs while it is under way; else nil
+	remote string     // if somebody wants to know
+	x      *roundTrip // what a request needs while it is under way; else nil
 	idleFn func(fd uintptr) bool
 	closed bool
 	gap    http1.Gap // before the next request
@@ -75,11 +75,11 @@ func (c *client) serve() {
 	defer c.end()
 	for c.next() {
 	}
-	c.dropExchange()
+	c.dropRoundTrip()
 }
 
 // end closes the connection. A bug that shows up as a panic costs this
-// connection only; what it may have left in the exchange is not used again.
+// connection only; what it may have left in the round trip is not used again.
 func (c *client) end() {
 	if v := recover(); v != nil {
 		c.srv.log.Error("panic while relaying", "panic", v, "stack", string(debug.Stack()))
@@ -108,14 +108,14 @@ func (c *client) next() bool {
 
 // answer answers the request whose head is the first n bytes of the input. It
 // reports whether another may follow.
-func (c *client) answer(x *exchange, n int) bool {
+func (c *client) answer(x *roundTrip, n int) bool {
 	c.state.Store(stateBusy)
 	c.due.Store(0)
-	if !c.exchange(x, n) || c.closed {
+	if !c.roundTrip(x, n) || c.closed {
 		return false
 	}
 	if x.in.size() == 0 {
-		c.dropExchange()
+		c.dropRoundTrip()
 	}
 	return true
 }
@@ -155,21 +155,21 @@ func (c *client) lastLook() bool {
 // takeExchange gets what a request needs.
 func (c *client) takeExchange() {
 	if c.x == nil {
-		c.x = c.srv.takeExchange(c)
+		c.x = c.srv.takeRoundTrip(c)
 	}
 }
 
-// dropExchange gives it back.
-func (c *client) dropExchange() {
+// dropRoundTrip gives it back.
+func (c *client) dropRoundTrip() {
 	if c.x != nil {
-		c.srv.putExchange(c.x)
+		c.srv.putRoundTrip(c.x)
 		c.x = nil
 	}
 }
 
 // readHead reads a whole head and returns its length, 0 when the client has
 // gone or is too slow.
-func (c *client) readHead(x *exchange) (int, error) {
+func (c *client) readHead(x *roundTrip) (int, error) {
 	for first := true; ; first = false {
 		skip, gap := c.gap.Skip(x.in.bytes())
 		x.in.consume(skip)
@@ -191,7 +191,7 @@ func (c *client) readHead(x *exchange) (int, error) {
 
 // readLine reads until a line has ended, or there is too much without one: a
 // head that comes in small parts is not parsed at each of them.
-func (c *client) readLine(x *exchange) bool {
+func (c *client) readLine(x *roundTrip) bool {
 	for {
 		n, err := x.in.fill(c.sock)
 		if err != nil {

@@ -24,7 +24,7 @@ func (t *target) speaksHTTP2() bool { return t.transport != nil && t.http2.Load(
 
 // learn finds out what an upstream speaks that may choose, by connecting to it.
 func (t *target) learn(c *client) error {
-	if t.transport == nil || t.http2.Load() || t.known.Load() {
+	if t.transport == nil || t.http2.Load() || t.protocolKnown.Load() {
 		return nil
 	}
 	up, err := t.acquire(c, false)
@@ -32,7 +32,7 @@ func (t *target) learn(c *client) error {
 		return nil
 	}
 	if err == nil {
-		t.known.Store(true)
+		t.protocolKnown.Store(true)
 		up.release(0)
 	}
 	return err
@@ -92,7 +92,7 @@ func (b *backend) dialHTTP2(ctx context.Context) (net.Conn, error) {
 
 // roundTripHTTP2 relays a request whose head is the first n bytes of the input. It
 // waits for its place among those of the target, as every other.
-func (c *client) roundTripHTTP2(x *exchange, t *target, n int) bool {
+func (c *client) roundTripHTTP2(x *roundTrip, t *target, n int) bool {
 	t.requests.Add(1)
 	err := t.queue.enter(c)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *client) roundTripHTTP2(x *exchange, t *target, n int) bool {
 
 // askHTTP2 sends the request to a backend, to another while none has been reached,
 // and returns whose response it is; b counts it until it has been relayed.
-func (c *client) askHTTP2(x *exchange, t *target, req *http.Request, cancel func()) (
+func (c *client) askHTTP2(x *roundTrip, t *target, req *http.Request, cancel func()) (
 	resp *http.Response, b *backend, err error,
 ) {
 	list, err := t.resolved(c)
@@ -162,7 +162,7 @@ func (c *client) askHTTP2(x *exchange, t *target, req *http.Request, cancel func
 }
 
 // blameHTTP2 returns why there was no answer. b is whose fault it may be, or nil.
-func (c *client) blameHTTP2(x *exchange, b *backend, err error) error {
+func (c *client) blameHTTP2(x *roundTrip, b *backend, err error) error {
 	switch {
 	case c.reason.Load() == reasonGone:
 		return errClientGone
@@ -178,7 +178,7 @@ func (c *client) blameHTTP2(x *exchange, b *backend, err error) error {
 }
 
 // requestHTTP2 makes the request for net/http.
-func (c *client) requestHTTP2(x *exchange, t *target) *http.Request {
+func (c *client) requestHTTP2(x *roundTrip, t *target) *http.Request {
 	r := &x.req
 	header := http.Header{}
 	for i := range r.Fields {

@@ -18,7 +18,7 @@ import (
 // awaitHTTP2 has net/http send the request, and relays the interim answers. They
 // come in the goroutine that reads the connection, which others share: so it only
 // hands them over.
-func (c *client) awaitHTTP2(x *exchange, t *target, req *http.Request) (*http.Response, error) {
+func (c *client) awaitHTTP2(x *roundTrip, t *target, req *http.Request) (*http.Response, error) {
 	in := c.newInterims(x)
 	trace := &httptrace.ClientTrace{Got1xxResponse: in.got}
 	var resp *http.Response
@@ -70,7 +70,7 @@ type interims struct {
 }
 
 // newInterims returns what takes the interim answers to x.
-func (c *client) newInterims(x *exchange) *interims {
+func (c *client) newInterims(x *roundTrip) *interims {
 	return &interims{
 		heads: make(chan []byte, maxInterim), expect: x.req.Expect,
 		drop: x.req.HTTP10 || c.srv.opts.NoInterim,
@@ -110,7 +110,7 @@ func appendInterim(out []byte, code int, header textproto.MIMEHeader) []byte {
 }
 
 // relayHTTP2 relays the response of net/http.
-func (c *client) relayHTTP2(x *exchange, resp *http.Response) bool {
+func (c *client) relayHTTP2(x *roundTrip, resp *http.Response) bool {
 	p := &x.down
 	// Whether HTTP/1 has a body here is said by the status and the method alone, however
 	// the stream ends; a length that is named may be that of another answer.
@@ -153,7 +153,7 @@ func (c *client) relayHTTP2(x *exchange, resp *http.Response) bool {
 }
 
 // copyHTTP2 sends the head that has been prepared and the body as it comes.
-func (c *client) copyHTTP2(x *exchange, resp *http.Response) error {
+func (c *client) copyHTTP2(x *roundTrip, resp *http.Response) error {
 	p := &x.down
 	for !p.done {
 		if !p.flush() {
@@ -186,7 +186,7 @@ func (c *client) copyHTTP2(x *exchange, resp *http.Response) error {
 }
 
 // bodilessHTTP2 reports whether the response has no body whatever its fields say.
-func bodilessHTTP2(x *exchange, resp *http.Response) bool {
+func bodilessHTTP2(x *roundTrip, resp *http.Response) bool {
 	head := http1.ResponseHead{Status: resp.StatusCode}
 	return head.Bodiless(x.req.IsHead)
 }
@@ -208,7 +208,7 @@ func relayedHTTP2(name string) bool {
 const lateEnd = 200 * time.Millisecond
 
 // endHTTP2 ends the use of the response.
-func endHTTP2(x *exchange, resp *http.Response, cancel func()) {
+func endHTTP2(x *roundTrip, resp *http.Response, cancel func()) {
 	if bodilessHTTP2(x, resp) {
 		late := time.AfterFunc(lateEnd, cancel)
 		_, _ = resp.Body.Read(x.back.b)

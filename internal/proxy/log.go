@@ -32,7 +32,7 @@ type Entry struct {
 const errorsPerSecond = 50
 
 // finish counts a request and logs it. err is why it has failed, if it has.
-func (c *client) finish(x *exchange, status int, err error) {
+func (c *client) finish(x *roundTrip, status int, err error) {
 	s := c.srv
 	if errors.Is(err, errClientGone) {
 		status = statusClientGone

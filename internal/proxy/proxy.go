@@ -97,19 +97,19 @@ func (o Options) withDefaults() Options {
 
 // A Server is the proxy on any number of listeners.
 type Server struct {
-	opts      Options
-	log       *slog.Logger
-	fixed     *target // of Options.Upstreams
-	ids       ids
-	pseudonym []byte // our name in Via
-	signature []byte // the fields that every request gets, and the end of its head
-	tls       *tls.Config
-	exchanges sync.Pool
-	start     time.Time
-	now       atomic.Int64 // ns since start, at the last tick
-	files     int64        // that may be open at most
-	count     counters
-	times     times
+	opts       Options
+	log        *slog.Logger
+	fixed      *target // of Options.Upstreams
+	ids        ids
+	pseudonym  []byte // our name in Via
+	signature  []byte // the fields that every request gets, and the end of its head
+	tls        *tls.Config
+	roundTrips sync.Pool
+	start      time.Time
+	now        atomic.Int64 // ns since start, at the last tick
+	files      int64        // that may be open at most
+	count      counters
+	times      times
 
 	names atomic.Pointer[map[string]*target] // by what requests call them; never written to
 

@@ -98,7 +98,7 @@ func textOf(err error) string {
 
 // refuseHead answers a request whose head is broken, and ends the connection:
 // nothing behind it can be trusted.
-func (c *client) refuseHead(x *exchange, err error) {
+func (c *client) refuseHead(x *roundTrip, err error) {
 	x.began = time.Now()
 	x.log = Entry{Time: x.began, Remote: c.remote}
 	x.uri, x.host, x.method, x.agent = x.uri[:0], x.host[:0], x.method[:0], x.agent[:0]
@@ -114,7 +114,7 @@ func (c *client) refuseHead(x *exchange, err error) {
 
 // fail tells the client that its request has failed. It reports whether the
 // connection may be used again.
-func (c *client) fail(x *exchange, err error) (keep bool) {
+func (c *client) fail(x *roundTrip, err error) (keep bool) {
 	c.discard()
 	status := statusOf(err)
 	if status == statusClientGone || errors.Is(err, os.ErrClosed) {
@@ -136,7 +136,7 @@ func (c *client) fail(x *exchange, err error) (keep bool) {
 }
 
 // reply sends an answer of our own.
-func (c *client) reply(x *exchange, status int, text string, closing bool) bool {
+func (c *client) reply(x *roundTrip, status int, text string, closing bool) bool {
 	out := strconv.AppendInt(append(x.reply[:0], "HTTP/1.1 "...), int64(status), 10)
 	out = append(append(append(out, ' '), http.StatusText(status)...), "\r\n"...)
 	out = http1.AppendDate(out, time.Now())

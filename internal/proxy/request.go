@@ -28,7 +28,7 @@ type traits struct {
 
 // note copies what is needed of the request after its head is gone, and reads
 // the fields that are for us.
-func (c *client) note(x *exchange) {
+func (c *client) note(x *roundTrip) {
 	r := &x.req
 	path := r.Target
 	if i := bytes.IndexByte(path, '?'); i >= 0 {
@@ -91,7 +91,7 @@ func (c *client) note(x *exchange) {
 
 // hops counts the proxies of our kind in a Via value, and notes whether we are
 // among them.
-func (s *Server) hops(x *exchange, via []byte) int {
+func (s *Server) hops(x *roundTrip, via []byte) int {
 	if bytes.Contains(via, s.pseudonym) {
 		x.looped = true
 	}
@@ -100,7 +100,7 @@ func (s *Server) hops(x *exchange, via []byte) int {
 
 // appendRequest appends the head of the request as t is to get it: names, case,
 // order and duplicates of the fields are the client's.
-func (c *client) appendRequest(out []byte, x *exchange, t *target) []byte {
+func (c *client) appendRequest(out []byte, x *roundTrip, t *target) []byte {
 	r := &x.req
 	out = append(append(out, r.Method...), ' ')
 	if r.Slashed {
@@ -154,7 +154,7 @@ func (c *client) appendRequest(out []byte, x *exchange, t *target) []byte {
 }
 
 // path returns the target without the part that was for us.
-func (x *exchange) path(r *http1.RequestHead) []byte { return r.Target[x.cut:] }
+func (x *roundTrip) path(r *http1.RequestHead) []byte { return r.Target[x.cut:] }
 
 // h2c reports whether the client offers to go on in HTTP/2 without TLS, which
 // is between it and us alone.

@@ -16,7 +16,7 @@ const maxInterim = 32
 
 // respond relays the response whose first head has been read. It reports
 // whether the client's connection may be used again.
-func (c *client) respond(x *exchange) bool {
+func (c *client) respond(x *roundTrip) bool {
 	for n := 0; x.resp.Status < 200; n++ {
 		if x.resp.Status == http.StatusSwitchingProtocols {
 			return c.upgrade(x)
@@ -34,7 +34,7 @@ func (c *client) respond(x *exchange) bool {
 }
 
 // interim relays an informational answer and reads the next head.
-func (c *client) interim(x *exchange) error {
+func (c *client) interim(x *roundTrip) error {
 	wanted := x.resp.Status != http.StatusContinue || x.req.Expect
 	if wanted && !x.req.HTTP10 && !c.srv.opts.NoInterim {
 		x.reply = appendStatus(x.reply[:0], &x.resp)
@@ -63,7 +63,7 @@ func (c *client) interim(x *exchange) error {
 }
 
 // relay relays the final answer.
-func (c *client) relay(x *exchange) bool {
+func (c *client) relay(x *roundTrip) bool {
 	r := &x.resp
 	up := c.up
 	kind, length := bodyToEOF, int64(0)
@@ -101,7 +101,7 @@ func (c *client) relay(x *exchange) bool {
 }
 
 // broken returns why a response was not relayed to its end, or nil.
-func (c *client) broken(x *exchange) error {
+func (c *client) broken(x *roundTrip) error {
 	switch err := x.down.readErr; {
 	case x.down.writeErr != nil, c.reason.Load() == reasonGone:
 		return errClientGone
@@ -119,7 +119,7 @@ func (c *client) broken(x *exchange) error {
 }
 
 // mustClose reports whether the client's connection ends after this request.
-func (c *client) mustClose(x *exchange) bool {
+func (c *client) mustClose(x *roundTrip) bool {
 	return !x.req.Persists() || c.srv.draining.Load()
 }
 
@@ -130,7 +130,7 @@ func appendStatus(out []byte, r *http1.ResponseHead) []byte {
 }
 
 // appendResponse appends the head of the response as the client is to get it.
-func (c *client) appendResponse(out []byte, x *exchange, closing bool) []byte {
+func (c *client) appendResponse(out []byte, x *roundTrip, closing bool) []byte {
 	r := &x.resp
 	out = appendStatus(out, r)
 	coded := !x.down.framed // there is no coding to be named
@@ -164,7 +164,7 @@ func (c *client) appendResponse(out []byte, x *exchange, closing bool) []byte {
 }
 
 // appendConnection appends the Connection field that an answer needs, if any.
-func (c *client) appendConnection(out []byte, x *exchange, closing bool) []byte {
+func (c *client) appendConnection(out []byte, x *roundTrip, closing bool) []byte {
 	switch {
 	case closing:
 		return append(out, "Connection: close\r\n"...)
@@ -175,7 +175,7 @@ func (c *client) appendConnection(out []byte, x *exchange, closing bool) []byte 
 }
 
 // reuseFor returns how long the upstream keeps the connection, as it says.
-func (x *exchange) reuseFor() time.Duration {
+func (x *roundTrip) reuseFor() time.Duration {
 	r := &x.resp
 	for i := range r.Fields {
 		f := &r.Fields[i]

@@ -21,7 +21,7 @@ const maxTargets = 4096
 const prefixTarget = "/_/"
 
 // route returns the target of a request.
-func (s *Server) route(x *exchange) (*target, error) {
+func (s *Server) route(x *roundTrip) (*target, error) {
 	r := &x.req
 	switch {
 	case x.looped:
@@ -53,7 +53,7 @@ func (s *Server) route(x *exchange) (*target, error) {
 
 // isForeign reports whether a browser asks for a page of another site than the
 // proxy itself: one that does not say so sends the Origin with what it writes.
-func (x *exchange) isForeign() bool {
+func (x *roundTrip) isForeign() bool {
 	_, own, found := bytes.Cut(x.origin, []byte("://"))
 	return x.cross || x.origin != nil && (!found || !bytes.EqualFold(own, x.req.Host))
 }
@@ -67,7 +67,7 @@ func (s *Server) routeConnect(r *http1.RequestHead) (*target, error) {
 }
 
 // prefixed finds the target that a path names, and cuts it off.
-func (s *Server) prefixed(x *exchange, rest []byte) (*target, error) {
+func (s *Server) prefixed(x *roundTrip, rest []byte) (*target, error) {
 	scheme, rest, ok := bytes.Cut(rest, []byte("/"))
 	if !ok || !isName(scheme, "http") && !isName(scheme, "https") {
 		return nil, errUpstreamName

@@ -11,7 +11,7 @@ const fieldParent = "traceparent"
 // begin starts the span of a request, if its trace is recorded. The upstream is told of it
 // and not of what the client has sent, so that its own spans are below ours: see
 // appendParent.
-func (c *client) begin(x *exchange) {
+func (c *client) begin(x *roundTrip) {
 	x.span = nil
 	if c.srv.opts.Trace == nil {
 		return
@@ -38,7 +38,7 @@ func isParent(r *http1.RequestHead, f *http1.Field) bool {
 }
 
 // appendParent appends the field that tells the upstream of our span, if there is one.
-func (x *exchange) appendParent(out []byte) []byte {
+func (x *roundTrip) appendParent(out []byte) []byte {
 	if x.span == nil {
 		return out
 	}
@@ -46,7 +46,7 @@ func (x *exchange) appendParent(out []byte) []byte {
 }
 
 // endSpan records the span of the request, and in it the time that the upstream has taken.
-func (c *client) endSpan(x *exchange) {
+func (c *client) endSpan(x *roundTrip) {
 	s, e := x.span, &x.log
 	if s == nil {
 		return

@@ -28,10 +28,10 @@ type target struct {
 	refreshing atomic.Bool
 	resolving  sync.Mutex // held while names are resolved, so that one does it
 
-	requests, retries atomic.Int64
-	queue             queue
-	known, http2      atomic.Bool // what it speaks; it has agreed on HTTP/2
-	transport         *http.Transport
+	requests, retries    atomic.Int64
+	queue                queue
+	protocolKnown, http2 atomic.Bool // what it speaks; it has agreed on HTTP/2
+	transport            *http.Transport
 }
 
 // named returns how requests name the target, with its port, and its scheme; of nil

@@ -8,7 +8,7 @@ import (
 )
 
 // upgrade relays a 101 answer, and from then on bytes in both directions.
-func (c *client) upgrade(x *exchange) bool {
+func (c *client) upgrade(x *roundTrip) bool {
 	complete := x.passed()
 	if !x.req.Upgrade || !x.resp.Upgrade || !complete {
 		c.discard()
@@ -31,7 +31,7 @@ func (c *client) upgrade(x *exchange) bool {
 var errSwitch = &statusError{http.StatusBadGateway, "the upstream switches protocols unasked"}
 
 // connect makes a tunnel to the target of a CONNECT.
-func (c *client) connect(x *exchange, n int, t *target) bool {
+func (c *client) connect(x *roundTrip, n int, t *target) bool {
 	x.in.consume(n)
 	x.whole = true
 	up, err := t.acquire(c, true)
@@ -47,7 +47,7 @@ func (c *client) connect(x *exchange, n int, t *target) bool {
 
 // tunnel sends the reply that has been prepared and moves bytes both ways until
 // both sides have ended, or one has failed.
-func (c *client) tunnel(x *exchange, status int) bool {
+func (c *client) tunnel(x *roundTrip, status int) bool {
 	c.srv.count.tunnels.Add(1)
 	up := c.up
 	x.sent = x.began

@@ -12,10 +12,10 @@ import "syscall"
 
 // receiveIdle is the part of await that tries. It returns false to wait for more.
 func (c *client) receiveIdle(fd uintptr) bool {
-	x := c.srv.takeExchange(c)
+	x := c.srv.takeRoundTrip(c)
 	n, e := recv(fd, x.in.b)
 	if e == syscall.EAGAIN {
-		c.srv.putExchange(x)
+		c.srv.putRoundTrip(x)
 		return false
 	}
 	c.x = x
@@ -38,7 +38,7 @@ func (c *client) waitsWithin() bool {
 // answerWhole answers the request in x if it is whole, and reports whether to wait
 // for another. If not, c.over says whether the connection is to end, or the request
 // is still to be answered.
-func (c *client) answerWhole(x *exchange) bool {
+func (c *client) answerWhole(x *roundTrip) bool {
 	r := &x.req
 	if x.in.size() == 0 || x.in.size() == len(x.in.b) {
 		return false // it has ended, or there is more

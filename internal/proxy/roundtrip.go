@@ -12,9 +12,9 @@ import (
 	"github.com/hotrow/hotrow/internal/wire/http1"
 )
 
-// An exchange is what a request needs while it is under way. It is given back
+// A roundTrip is what a request needs while it is under way. It is given back
 // when the client is idle, so that ten thousand of those cost little.
-type exchange struct {
+type roundTrip struct {
 	req  http1.RequestHead
 	resp http1.ResponseHead
 	in   buffer // from the client
@@ -42,11 +42,11 @@ type exchange struct {
 	to    *target // nil while it is not known
 }
 
-// takeExchange returns an exchange for a client.
-func (s *Server) takeExchange(c *client) *exchange {
-	x, _ := s.exchanges.Get().(*exchange)
+// takeRoundTrip returns a round trip for a client.
+func (s *Server) takeRoundTrip(c *client) *roundTrip {
+	x, _ := s.roundTrips.Get().(*roundTrip)
 	if x == nil {
-		x = &exchange{}
+		x = &roundTrip{}
 		x.in.b = make([]byte, bufferSize)
 		x.back.b = make([]byte, bufferSize)
 		x.up.upload = true
@@ -55,8 +55,8 @@ func (s *Server) takeExchange(c *client) *exchange {
 	return x
 }
 
-// putExchange takes it back.
-func (s *Server) putExchange(x *exchange) {
+// putRoundTrip takes it back.
+func (s *Server) putRoundTrip(x *roundTrip) {
 	x.in.reset()
 	x.back.reset()
 	for _, b := range []*[]byte{&x.up.out, &x.down.out, &x.up.saved, &x.uri, &x.reply} {
@@ -64,11 +64,11 @@ func (s *Server) putExchange(x *exchange) {
 			*b = nil
 		}
 	}
-	s.exchanges.Put(x)
+	s.roundTrips.Put(x)
 }
 
-// exchange answers the request whose head is the first n bytes of the input.
-func (c *client) exchange(x *exchange, n int) (keep bool) {
+// roundTrip answers the request whose head is the first n bytes of the input.
+func (c *client) roundTrip(x *roundTrip, n int) (keep bool) {
 	x.began = time.Now()
 	x.sent, x.uploaded, x.whole = time.Time{}, nil, false
 	c.reason.Store(reasonNone)
@@ -108,7 +108,7 @@ func (c *client) exchange(x *exchange, n int) (keep bool) {
 
 // prepare writes the request as the upstream will get it into x.up.out, with as
 // much of the body as is there already.
-func (c *client) prepare(x *exchange, t *target, n int) {
+func (c *client) prepare(x *roundTrip, t *target, n int) {
 	r := &x.req
 	x.up.from, x.up.in = c.sock, &x.in
 	switch {
@@ -128,7 +128,7 @@ func (c *client) prepare(x *exchange, t *target, n int) {
 
 // forward sends the request to an upstream, again if that is safe, and reads
 // the first head of the response.
-func (c *client) forward(x *exchange, t *target) error {
+func (c *client) forward(x *roundTrip, t *target) error {
 	if x.up.readErr != nil {
 		return x.up.readErr
 	}
@@ -164,7 +164,7 @@ func (c *client) forward(x *exchange, t *target) error {
 
 // attempt sends the request on one connection and waits for a response. It
 // reports whether any byte of the request may have arrived.
-func (c *client) attempt(x *exchange, up *upstream) (written bool, err error) {
+func (c *client) attempt(x *roundTrip, up *upstream) (written bool, err error) {
 	x.up.to = up.socket
 	x.back.r, x.back.w = 0, 0
 	again := x.up.saved
@@ -191,7 +191,7 @@ func (c *client) attempt(x *exchange, up *upstream) (written bool, err error) {
 
 // put sends the first part of a request, and reads what comes back if that is
 // all of it. It returns how much was sent.
-func (c *client) put(x *exchange, up *upstream, b []byte) (int, error) {
+func (c *client) put(x *roundTrip, up *upstream, b []byte) (int, error) {
 	sent := 0
 	if up.plain() {
 		if x.whole {
@@ -215,7 +215,7 @@ func (c *client) put(x *exchange, up *upstream, b []byte) (int, error) {
 
 // startUpload moves the rest of the request's body beside us: the upstream may
 // answer before it has all of it.
-func (c *client) startUpload(x *exchange) {
+func (c *client) startUpload(x *roundTrip) {
 	if len(x.up.saved) == 0 {
 		x.up.saving = idempotent(x)
 		x.up.save(x.up.out)
@@ -243,7 +243,7 @@ func (c *client) rescueUpload() {
 }
 
 // uploading reports whether the upload has not ended.
-func (x *exchange) uploading() bool {
+func (x *roundTrip) uploading() bool {
 	if x.uploaded == nil {
 		return false
 	}
@@ -262,7 +262,7 @@ const lastWrite = 50 * time.Millisecond
 
 // passed reports whether the whole request has gone to the upstream: an upload
 // may also have ended because the upstream takes no more of it.
-func (x *exchange) passed() bool {
+func (x *roundTrip) passed() bool {
 	if x.uploaded == nil {
 		return x.whole
 	}
@@ -277,7 +277,7 @@ func (x *exchange) passed() bool {
 
 // stopUpload ends the upload and waits for it. It reports whether the request
 // was read to its end.
-func (c *client) stopUpload(x *exchange) (complete bool) {
+func (c *client) stopUpload(x *roundTrip) (complete bool) {
 	if x.uploading() {
 		c.sock.interruptRead()
 		c.mu.Lock()
@@ -293,7 +293,7 @@ func (c *client) stopUpload(x *exchange) (complete bool) {
 
 // readResponse reads until a whole head of a response is at the beginning of
 // x.back.
-func (c *client) readResponse(x *exchange, up *upstream) error {
+func (c *client) readResponse(x *roundTrip, up *upstream) error {
 	for {
 		if x.back.size() > 0 {
 			n, err := x.resp.Parse(x.back.bytes())
@@ -314,7 +314,7 @@ func (c *client) readResponse(x *exchange, up *upstream) error {
 // mayRetry reports whether a request whose reused connection has failed may be
 // sent on another one: when nothing of it was sent, or nothing can have come
 // of it, or doing it twice does no harm.
-func (c *client) mayRetry(x *exchange, written bool, err error, t *target) bool {
+func (c *client) mayRetry(x *roundTrip, written bool, err error, t *target) bool {
 	var bad errResponse
 	if errors.As(err, &bad) || x.back.size() > 0 || c.reason.Load() != reasonNone ||
 		x.log.Retries > 2 {
@@ -338,7 +338,7 @@ func (c *client) mayRetry(x *exchange, written bool, err error, t *target) bool 
 
 // idempotent reports whether the request may be carried out twice (RFC 9110
 // 9.2.2).
-func idempotent(x *exchange) bool {
+func idempotent(x *roundTrip) bool {
 	switch string(x.method) {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut,
 		http.MethodDelete, http.MethodTrace:
@@ -349,7 +349,7 @@ func idempotent(x *exchange) bool {
 
 // blame turns the error of an upstream connection into that of the request, and
 // counts it against the upstream if it is its fault.
-func (c *client) blame(x *exchange, up *upstream, err error) error {
+func (c *client) blame(x *roundTrip, up *upstream, err error) error {
 	if x.uploaded != nil {
 		c.stopUpload(x)
 		if x.up.readErr != nil && !errors.Is(x.up.readErr, os.ErrDeadlineExceeded) {

@@ -1,9 +1,9 @@
 package eventloop
 
-// first returns the protocol of a new connection, before a handshake.
-func (s *Server) first() Protocol {
+// firstProtocol returns the protocol of a new connection, before a handshake.
+func (s *Server) firstProtocol() Protocol {
 	if s.cfg.Preface != "" && s.cfg.TLS == nil && s.cfg.HTTP2 != nil {
-		return choice{}
+		return sniffer{}
 	}
 	return s.cfg.Proto
 }
@@ -14,19 +14,19 @@ func (c *Conn) speakHTTP2() {
 	c.http2.Store(true)
 }
 
-// A choice is the protocol of a connection until its first bytes say which one it
+// A sniffer is the protocol of a connection until its first bytes say which one it
 // speaks: Config.HTTP2 if they are Config.Preface, else Config.Proto.
-type choice struct{}
+type sniffer struct{}
 
 // Open sends nothing: both protocols let the client speak first.
-func (choice) Open(_ *Conn, out []byte) []byte { return out }
+func (sniffer) Open(_ *Conn, out []byte) []byte { return out }
 
 // Tick does nothing.
-func (choice) Tick(_ *Conn, out []byte) ([]byte, Next) { return out, More }
+func (sniffer) Tick(_ *Conn, out []byte) ([]byte, Next) { return out, More }
 
 // Step chooses, and goes on with what was chosen. It does not ask for the whole preface
 // by Want: a request of HTTP/1.1 that begins like it may be shorter.
-func (choice) Step(c *Conn, in, out []byte) (int, []byte, Next) {
+func (sniffer) Step(c *Conn, in, out []byte) (int, []byte, Next) {
 	cfg := &c.srv.cfg
 	switch n := min(len(in), len(cfg.Preface)); {
 	case string(in[:n]) != cfg.Preface[:n]:
