@@ -16,7 +16,7 @@ WRITES   ?= 10000000
 # internal/dbtest. scripts/install-test-deps installs it.
 export HOTROW_TEST_REQUIRE = postgres,sqlite3,python3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg,nginx,haproxy,caddy,systemd-analyze,zsh,fish,man,tmux,promtool
 
-HOTROW_TEST_REQUIRE += ,redis-server,redis-cli,redis-benchmark
+HOTROW_TEST_REQUIRE += ,redis-server,redis-cli,redis-benchmark,wycheproof
 
 # No C anywhere, as in what is released: packages are compiled once for the vet, the tests
 # and the programs that tests build.

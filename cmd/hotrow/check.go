@@ -63,6 +63,7 @@ func (c *checkCmd) Run(p *program) error {
 	defer cancel()
 	log := textLogger(p.stderr, slog.LevelWarn)
 	wrong := checkFiles(cfg)
+	checkJWT(ctx, p, cfg)
 	sources, err := openSources(ctx, cfg, opening{look: true}, log)
 	if err != nil {
 		return errors.Join(wrong, err)

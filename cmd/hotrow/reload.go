@@ -164,7 +164,7 @@ func (s *server) reload(ctx context.Context) {
 		s.log.Error("configuration not reloaded, the old one stays", "event", "reload", "err", err)
 		return
 	}
-	if err := s.setTokens(cfg); err != nil {
+	if err := s.setTokens(s.cfg(), cfg); err != nil {
 		s.log.Error("tokens not reloaded", "err", err)
 		return
 	}

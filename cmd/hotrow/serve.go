@@ -23,6 +23,7 @@ import (
 	httpfront "github.com/hotrow/hotrow/internal/front/http"
 	"github.com/hotrow/hotrow/internal/hotkeys"
 	"github.com/hotrow/hotrow/internal/httpserve"
+	"github.com/hotrow/hotrow/internal/jwt"
 	"github.com/hotrow/hotrow/internal/ops"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
@@ -110,6 +111,7 @@ type server struct {
 	set        *resource.Set
 	hot        *hotkeys.Keys
 	tokens     front.Tokens
+	jwt        atomic.Pointer[jwt.Verifier] // nil: there are no JWTs
 	cert       front.Certificate
 	front      *httpfront.Handler
 	site       *httpserve.Site // nil: HTTP is off
@@ -163,7 +165,7 @@ func (s *server) run() error {
 	if err := s.openSet(ctx); err != nil {
 		return err
 	}
-	if err := s.setTokens(s.cfg()); err != nil {
+	if err := s.setTokens(nil, s.cfg()); err != nil {
 		return err
 	}
 	failed := make(chan error, 2)
@@ -293,8 +295,8 @@ func (s *server) keepHuge(ctx context.Context) {
 	}
 }
 
-// setTokens makes the tokens of cfg the ones that are good.
-func (s *server) setTokens(cfg *config.Config) error {
+// setTokens makes the tokens and JWTs of cfg the ones that are good, in place of those of old.
+func (s *server) setTokens(old, cfg *config.Config) error {
 	var list []front.Token
 	for _, t := range cfg.Auth.Tokens {
 		tok, err := front.NewToken(t.Name, t.SHA256, t.Role)
@@ -304,7 +306,7 @@ func (s *server) setTokens(cfg *config.Config) error {
 		list = append(list, tok)
 	}
 	s.tokens.Set(list)
-	return nil
+	return s.setJWT(old, cfg)
 }
 
 // serve starts the servers.
@@ -346,6 +348,7 @@ func (s *server) serveOps(failed chan<- error) {
 func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 	return httpfront.Options{
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
+		JWT: s.jwt.Load(), Anonymous: cfg.Auth.JWT.Anonymous,
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.CORS.Names(), Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
 		CacheControl: cfg.HTTP.CacheControl,
@@ -454,6 +457,9 @@ func (s *server) close() {
 		}
 	}
 	s.tracer.Close()
+	if v := s.jwt.Load(); v != nil {
+		v.Close()
+	}
 	if s.set != nil {
 		if err := s.set.Close(); err != nil {
 			s.log.Warn("resources did not close", "err", err)

@@ -75,6 +75,7 @@ type Trace struct {
 // Auth says who is known.
 type Auth struct {
 	Tokens []Token `yaml:"tokens"`
+	JWT    JWT     `yaml:"jwt"`
 }
 
 // A Token is a bearer token: only its hash is written down.
@@ -145,7 +146,7 @@ func Default() *Config {
 			Level: "info", Format: "text",
 			AccessFormat: "json",
 		},
-		Auth:      Auth{Tokens: []Token{}},
+		Auth:      Auth{Tokens: []Token{}, JWT: defaultJWT()},
 		Cache:     Cache{Disk: defaultDisk()},
 		Sources:   map[string]*Source{},
 		Resources: map[string]*Resource{},

@@ -135,7 +135,8 @@ func TestKeys_BoundsAreReadable(t *testing.T) {
 		reflect.TypeFor[Resource](), reflect.TypeFor[Lists](),
 		reflect.TypeFor[Log](), reflect.TypeFor[Disk](), reflect.TypeFor[Memcached](),
 		reflect.TypeFor[Links](), reflect.TypeFor[ClickLog](), reflect.TypeFor[Retention](),
-		reflect.TypeFor[LinkRate](), reflect.TypeFor[KV](), reflect.TypeFor[SQL](), reflect.TypeFor[Trace]()} {
+		reflect.TypeFor[LinkRate](), reflect.TypeFor[KV](), reflect.TypeFor[SQL](), reflect.TypeFor[Trace](),
+		reflect.TypeFor[JWT]()} {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			low, high, ok := strings.Cut(f.Tag.Get("range"), "..")

@@ -72,14 +72,14 @@ const maxSmallFile = 64 << 10
 
 // readSecret returns the content of the file that "file:PATH" names, without
 // the line end. Other users must not be able to read it.
-func readSecret(path, dir string) (string, error) {
+func readSecret(path, dir string, private bool) (string, error) {
 	if path == "" {
 		return "", fmt.Errorf("file: needs a path, such as file:/run/secrets/database_url")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	b, err := readSmall("secret file", path, true)
+	b, err := readSmall("secret file", path, private)
 	return strings.TrimRight(string(b), "\r\n"), err
 }
 

@@ -28,7 +28,7 @@ type Links struct {
 	IP        string   `yaml:"ip" oneof:"mask full none" apply:"restart"`
 	Country   string   `yaml:"country" empty:"plain" apply:"restart"` // a file of address ranges
 	Proxies   []string `yaml:"trusted_proxies" apply:"reload"`
-	JWTSecret Secret   `yaml:"jwt_secret,omitempty" apply:"restart"`
+	JWTSecret Hidden   `yaml:"jwt_secret,omitempty" apply:"restart"`
 
 	Log  ClickLog  `yaml:"log"`
 	Keep Retention `yaml:"keep" apply:"restart"`

@@ -110,10 +110,10 @@ type Lists struct {
 	Guard string `yaml:"guard" oneof:"refuse timeout"`
 }
 
-// Access says who may read and write: public, none or role:NAME.
+// Access says who may read and write: public, none, role:NAME, or a list of roles.
 type Access struct {
-	Read  string `yaml:"read"`
-	Write string `yaml:"write"`
+	Read  string `yaml:"read" words:"true"`
+	Write string `yaml:"write" words:"true"`
 }
 
 // DefaultResource returns a resource with every default and neither table nor

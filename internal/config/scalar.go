@@ -19,6 +19,7 @@ type textSetter interface{ setText(string) error }
 var (
 	textSetterType = reflect.TypeFor[textSetter]()
 	secretType     = reflect.TypeFor[Secret]()
+	hiddenType     = reflect.TypeFor[Hidden]()
 )
 
 // isScalarType reports whether one text makes a value of type t.
@@ -70,6 +71,9 @@ func describe(n ast.Node) string {
 
 // scalar fills v from one text.
 func (d *decoder) scalar(n ast.Node, v reflect.Value, path string, tag reflect.StructTag) bool {
+	if seq, isList := n.(*ast.SequenceNode); isList && tag.Get("words") != "" {
+		return d.words(seq, v, path, tag)
+	}
 	raw, ok := scalarText(n)
 	if !ok {
 		if _, null := n.(*ast.NullNode); null {
@@ -83,18 +87,42 @@ func (d *decoder) scalar(n ast.Node, v reflect.Value, path string, tag reflect.S
 	if err == nil && text == raw {
 		err = checkYAMLType(n, v, text)
 	}
-	if v.Type() == secretType && hasPassword(raw) {
+	isSecret := v.Type() == secretType || v.Type() == hiddenType
+	if isSecret && hasPassword(raw) {
 		d.doc.shown[path] = true
 	}
-	if file, isFile := strings.CutPrefix(text, "file:"); err == nil && isFile &&
-		v.Type() == secretType {
-		text, err = readSecret(file, d.doc.dir)
+	if file, isFile := strings.CutPrefix(text, "file:"); err == nil && isFile && isSecret {
+		text, err = readSecret(file, d.doc.dir, tag.Get("public") == "")
 	}
 	if err == nil {
 		err = setScalar(v, text, tag)
 	}
 	if err != nil {
 		d.addf(n, path, "%v", err)
+		return false
+	}
+	return true
+}
+
+// words fills v from a list of texts, as if they were one with blanks between them.
+func (d *decoder) words(
+	seq *ast.SequenceNode, v reflect.Value, path string, tag reflect.StructTag,
+) bool {
+	var list []string
+	for i, item := range seq.Values {
+		var word, before string
+		// Within {...} the parser takes role:NAME for a mapping.
+		if m, ok := item.(*ast.MappingNode); ok && len(m.Values) == 1 {
+			item, before = m.Values[0].Value, m.Values[0].Key.GetToken().Value+":"
+		}
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if !d.decode(item, reflect.ValueOf(&word).Elem(), at, "") {
+			return false
+		}
+		list = append(list, before+word)
+	}
+	if err := setScalar(v, strings.Join(list, " "), tag); err != nil {
+		d.addf(seq, path, "%v", err)
 		return false
 	}
 	return true

@@ -20,7 +20,7 @@ type ResourceSpec struct {
 	Writable       bool
 	RequireIfMatch bool
 	MaxLimit       int
-	Read, Write    string // "public", "none" or "role:NAME"
+	Read, Write    string // as resource.Rule has it
 	TTL            time.Duration
 
 	OnLag string // when the feed lags: "stale", "bypass" or "fail"

@@ -61,6 +61,7 @@ func (v *validator) all() {
 	v.hosts("ops.hosts", v.c.Ops.Hosts)
 	v.listeners()
 	v.tokens()
+	v.jwt()
 	for _, name := range sortedKeys(v.c.Sources) {
 		v.source(name, v.c.Sources[name])
 	}
@@ -238,7 +239,9 @@ func (c *Config) CheckExposure(open bool) error {
 	}
 	for _, l := range c.Listeners() {
 		// Who follows a link has no token, and of SQL the database asks who it is.
-		if l.Name != "links" && l.Name != "sql" && l.Name != "ops" && !l.Local() {
+		known := l.Name == "links" || l.Name == "sql" || l.Name == "ops" ||
+			l.Name == "http" && c.Auth.JWT.On()
+		if !known && !l.Local() {
 			v.addf(l.Name+".listen", "%s can be reached from other machines and auth.tokens is "+
 				"empty: listen on 127.0.0.1 or unix:PATH, add a token (hotrow token NAME), or say "+
 				"--open if reading by anybody is meant", l)
@@ -266,7 +269,7 @@ func (c *Config) OpsPrivate() bool {
 // of another one, of pages that come from elsewhere, or of who may do what.
 func (c *Config) HTTPPrivate() bool {
 	return c.HTTP.Listen.Local() && onlyLoopback(c.HTTP.Hosts) && len(c.Auth.Tokens) == 0 &&
-		len(c.HTTP.CORS.Origins) == 0
+		!c.Auth.JWT.On() && len(c.HTTP.CORS.Origins) == 0
 }
 
 // onlyLoopback reports whether all Host names are of the loopback.

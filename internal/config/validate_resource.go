@@ -232,19 +232,31 @@ func (v *validator) access(at string, r *Resource) {
 	}
 }
 
-// rule checks one rule of access. That no token has the role is a warning: a
-// reload may bring the token.
+// rule checks one rule of access.
 func (v *validator) rule(at, rule string) {
 	if rule == "public" || rule == "none" {
 		return
 	}
-	role, ok := strings.CutPrefix(rule, "role:")
+	words := strings.Split(rule, " ")
+	for _, word := range words {
+		v.roleOf(at, word, len(words) > 1)
+	}
+	v.distinct(at, words)
+}
+
+// roleOf checks a role in a rule. That no token has it is a warning: a reload may bring the
+// token, and a JWT may name any role.
+func (v *validator) roleOf(at, word string, oneOfMany bool) {
+	role, ok := strings.CutPrefix(word, "role:")
 	if !ok || !roleName.MatchString(role) {
-		hint := row.DidYouMean(rule, []string{"public", "none"})
-		if hint == "" && roleName.MatchString(rule) {
-			hint = fmt.Sprintf("; did you mean %q?", "role:"+rule)
+		hint := row.DidYouMean(word, []string{"public", "none"})
+		switch {
+		case oneOfMany && (word == "public" || word == "none"):
+			hint = "; " + word + " stands alone"
+		case hint == "" && roleName.MatchString(word):
+			hint = fmt.Sprintf("; did you mean %q?", "role:"+word)
 		}
-		v.addf(at, "want public, none or role:NAME, found %q%s", rule, hint)
+		v.addf(at, "want public, none, role:NAME or a list of roles, found %q%s", word, hint)
 		return
 	}
 	var roles []string
@@ -253,6 +265,9 @@ func (v *validator) rule(at, rule string) {
 			return
 		}
 		roles = append(roles, t.Role)
+	}
+	if v.c.Auth.JWT.On() && role != RoleOperator {
+		return
 	}
 	v.warnf(at, "no token has the role %q, so every request is refused%s",
 		role, row.DidYouMean(role, roles))

@@ -95,7 +95,9 @@ const (
 	AcceptBytes     = 256               // an Accept that is remembered
 	Accepts         = 64                // how many
 	AskedHeaders    = 32                // that a preflight is allowed
-	TokensKept      = 1024              // Authorization headers that are remembered
+	TokensKept      = 4096              // Authorization headers that are remembered
+	TokenBytesKept  = 2 << 20           // of them together, of an event loop
+	KeysWait        = 5 * time.Second   // before who has a JWT asks again whose keys are not known
 	ScratchBytes    = 64 << 10          // of memory to write in that is kept for the next request
 
 	// One connection of the wire and of the key-value protocols.

@@ -77,6 +77,11 @@ const (
 	httpWatches
 	httpWatchEvents
 	httpWatchesRefused
+	jwtTokens
+	jwtKeys
+	jwtFetches
+	jwtFetchFailing
+	jwtKeysAge
 	traceSpans
 	refusedConnections
 	httpConnections
@@ -243,6 +248,15 @@ func careFamilies() map[metricID]family {
 			"Events sent to clients that follow something over HTTP."},
 		httpWatchesRefused: {"http_watches_refused_total", counter, nil,
 			"Watches over HTTP that were one too many."},
+		jwtTokens: {"jwt_tokens_total", counter, []string{"result"},
+			"JWTs that were verified, by what they were worth; not those that were remembered."},
+		jwtKeys: {"jwt_keys", gauge, nil, "Keys that verify JWTs."},
+		jwtFetches: {"jwt_key_fetches_total", counter, []string{"result"},
+			"Requests for the set of keys (auth.jwt.jwks): ok or failed."},
+		jwtFetchFailing: {"jwt_key_fetches_failing", gauge, nil,
+			"Requests for the set of keys that failed since one did not."},
+		jwtKeysAge: {"jwt_keys_age_seconds", gauge, nil,
+			"Time since the set of keys was fetched; after a day it is worth nothing."},
 	}
 }
 

@@ -72,6 +72,11 @@ var frozen = []string{
 	"hotrow_http_watch_events_total counter ",
 	"hotrow_http_watches gauge ",
 	"hotrow_http_watches_refused_total counter ",
+	"hotrow_jwt_key_fetches_failing gauge ",
+	"hotrow_jwt_key_fetches_total counter result",
+	"hotrow_jwt_keys gauge ",
+	"hotrow_jwt_keys_age_seconds gauge ",
+	"hotrow_jwt_tokens_total counter result",
 	"hotrow_links_clicks_lag_seconds gauge ",
 	"hotrow_links_clicks_pending gauge ",
 	"hotrow_links_clicks_total counter result",
@@ -132,6 +137,8 @@ var frozen = []string{
 func everything() Snapshot {
 	h := Histogram{Bounds: []float64{0.001, 0.01}, Counts: []uint64{5, 3, 2}, Sum: 0.5}
 	return Snapshot{
+		JWT: &JWT{Good: 5, Refused: map[string]uint64{"expired": 2}, Keys: 3, Fetches: 9, Failed: 4, Failing: 1,
+			Age: time.Minute},
 		Requests: []Requests{{Proto: "http", Resource: "depts",
 			Codes: map[string]uint64{"200": 9, "404": 1}, Duration: h}},
 		Resources: []Resource{{Name: "depts", Source: "main", Fills: Fills{Discarded: 4},

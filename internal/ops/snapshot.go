@@ -26,6 +26,7 @@ type Snapshot struct {
 	Unsent       Unsent
 	Refused      []Refused // by listener
 	Watches      Watches
+	JWT          *JWT      // nil: there are none
 	HTTP         []HTTP    // by listener
 	Wire         *Wire     // nil: it is not served
 	RESP         *RESP     // nil: it is not served

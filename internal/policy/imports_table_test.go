@@ -18,7 +18,7 @@ var house = []room{
 		dir: "cmd/hotrow",
 		knows: []string{"config", "demo", "load", "webpage", "ops", "proxy",
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/sql", "front/kv", "front", "admit",
-			"httpserve", "httprule", "accesslog", "resource", "hotkeys", "trace", "tier", "source",
+			"httpserve", "httprule", "accesslog", "jwt", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "workers", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
@@ -68,7 +68,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/config",
-		knows: []string{"resource", "source", "tier", "row"},
+		knows: []string{"resource", "source", "tier", "row", "jwt"},
 		heavy: []string{"github.com/goccy/go-yaml"},
 		tests: []string{"tlstest"},
 	},
@@ -177,7 +177,7 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"explore", "webpage", "front", "httpserve", "httprule", "accesslog", "trace", "workers",
+		knows: []string{"explore", "webpage", "front", "jwt", "httpserve", "httprule", "accesslog", "trace", "workers",
 			"eventloop", "wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh",
 			"tier", "wire/http2", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
@@ -229,6 +229,10 @@ var house = []room{
 		dir:   "internal/httpserve/h2",
 		knows: []string{"front", "eventloop", "wire/http1", "wire/http2"},
 		tests: []string{"tlstest", "golang.org/x/net/http2"},
+	},
+	{
+		dir:   "internal/jwt",
+		tests: []string{"github.com/golang-jwt/jwt"},
 	},
 	{
 		dir:   "internal/httprule",

@@ -12,38 +12,49 @@ import (
 func (m *memo) pass(
 	o *settings, r *request, name string, rule resource.Rule,
 ) (who string, err error) {
+	return m.passAs(o, r, name, rule, o.anonymous)
+}
+
+// passAs is pass for who has the roles anonymous without a token.
+func (m *memo) passAs(
+	o *settings, r *request, name string, rule resource.Rule, anonymous []string,
+) (who string, err error) {
 	switch rule {
 	case "public":
 		return "", nil
 	case "none", "":
 		return "", problem{kind: kindForbidden, detail: "access is denied to everybody: " + name}
 	}
-	p, ok := m.principal(o, r)
-	if !ok {
+	p, err := m.identify(o, r)
+	switch {
+	case err != nil:
+		return "", err
+	case p == nil && rule.Allows(anonymous):
+		return "", nil
+	case p == nil:
 		return "", unauthorized(r, front.WhyToken(rule))
-	}
-	if !p.Passes(rule) {
+	case !p.Passes(rule):
 		return p.Name, problem{kind: kindForbidden,
 			detail: "the token's role is not enough for this",
-			header: `WWW-Authenticate: Bearer realm="hotrow", error="insufficient_scope"` + "\r\n"}
+			header: challenge + `, error="insufficient_scope"` + "\r\n"}
 	}
 	return p.Name, nil
 }
 
 // unauthorized asks for a token. The one that was sent appears nowhere.
 func unauthorized(r *request, detail string) error {
-	challenge := `WWW-Authenticate: Bearer realm="hotrow"`
+	header := challenge
 	if _, sent := httprule.Bearer(row.Alias(r.Authorization)); sent {
-		challenge += `, error="invalid_token"`
+		header += `, error="invalid_token"`
 	}
-	return problem{kind: kindUnauthorized, detail: detail, header: challenge + "\r\n"}
+	return problem{kind: kindUnauthorized, detail: detail, header: header + "\r\n"}
 }
 
 // mayWrite returns the problem that keeps the request from writing c.res.
 func (c *call) mayWrite() (err error) {
 	c.private = c.res.Access().Read != "public"
 	rule := front.WriteRule(c.res.Access().Write, c.o.Open || c.foreign)
-	c.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule)
+	c.who, err = c.m.passAs(c.o, c.r, c.res.Name(), rule, c.writers())
 	if p, ok := err.(problem); ok && c.foreign && p.kind == kindUnauthorized {
 		p.detail = "a page of another origin needs a token to write"
 		return p
@@ -51,12 +62,17 @@ func (c *call) mayWrite() (err error) {
 	return err
 }
 
+// writers are the roles of who writes without a token: none where that is not meant, see
+// front.WriteRule.
+func (c *call) writers() []string {
+	if c.o.Open || c.foreign {
+		return nil
+	}
+	return c.o.anonymous
+}
+
 // reads reports whether the request's principal may read a resource.
 func (c *call) reads(res *resource.Resource) bool {
-	rule := res.Access().Read
-	if rule == "public" {
-		return true
-	}
-	p, ok := c.m.principal(c.o, c.r)
-	return ok && rule.Allows(p.Roles)
+	_, err := c.m.pass(c.o, c.r, res.Name(), res.Access().Read)
+	return err == nil
 }

@@ -23,6 +23,9 @@ func (o *settings) route(m *memo, p *peer, r *request, t *target) error {
 	if !p.mayAsk(o, r.Host) {
 		return problem{kind: kindMisdirected}
 	}
+	if err := m.vet(o, r); err != nil {
+		return err
+	}
 	if err := m.demands(r); err != nil {
 		return err
 	}

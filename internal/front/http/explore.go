@@ -150,8 +150,8 @@ func (c *call) edits(res *resource.Resource) bool {
 	if !allows(res, source.OpMerge) || rule == "public" {
 		return allows(res, source.OpMerge)
 	}
-	p, ok := c.m.principal(c.o, c.r)
-	return ok && p.Passes(rule)
+	_, err := c.m.passAs(c.o, c.r, res.Name(), rule, c.writers())
+	return err == nil
 }
 
 func compares(t *query.Table, member string) bool {

@@ -22,6 +22,7 @@ import (
 	"github.com/hotrow/hotrow/internal/accesslog"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
+	"github.com/hotrow/hotrow/internal/jwt"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/trace"
@@ -42,6 +43,13 @@ type Options struct {
 	// Issued returns a value that changes when the tokens that Auth knows do
 	// (see Tokens.Issued). nil: the set is asked at each request.
 	Issued func() any
+
+	// JWT says what tokens are worth that Auth does not know. A token that is good for
+	// neither is refused, whatever is asked for. nil: there are no JWTs.
+	JWT *jwt.Verifier
+
+	// Anonymous is the role of who sends no token, and of a JWT that names no role; "": none.
+	Anonymous string
 
 	// Hosts are the Host names that are answered besides localhost and the
 	// address of the listener. "*" answers every name, which is safe only
@@ -96,9 +104,11 @@ type settings struct {
 	Options
 	hosts  httprule.Hosts
 	random *picker // nil: no Resttest
-	cors   *cors   // nil: no Origins
-	varies string  // Vary of documents and lists
-	common string  // the header lines that all answers have, with their ends
+
+	anonymous []string // the roles of who sends no token
+	cors      *cors    // nil: no Origins
+	varies    string   // Vary of documents and lists
+	common    string   // the header lines that all answers have, with their ends
 }
 
 // New returns the handler for o.
@@ -139,6 +149,9 @@ func (h *Handler) Configure(o Options) {
 	s.varies = s.vary()
 	if s.cors.exact() {
 		s.common = varyOrigin
+	}
+	if o.Anonymous != "" {
+		s.anonymous = []string{o.Anonymous}
 	}
 	if o.Resttest {
 		s.random = new(picker)

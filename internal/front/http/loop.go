@@ -307,11 +307,12 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 		}()
 		m := memos.Get().(*memo)
 		defer m.release()
+		m.ctx = context.Background()
 		var r request
 		if _, v := r.parse(message); v == http1.HandOver { // it was complete before
 			r.parseWhole(message, o)
 		}
-		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: context.Background()}
+		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: m.ctx}
 		one.budget, _ = c.Meter().(*front.ClientShare)
 		one.answer(func(a *answer) {
 			if a.code == http.StatusUnauthorized && r.Authorization != nil {
@@ -376,6 +377,7 @@ func (s *loop) BeginTurn(now time.Time) {
 		s.blocks[i].current = false
 	}
 	s.Begin(now, live.Access)
+	s.now = now
 	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
 }

@@ -1,10 +1,11 @@
 package httpfront
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -13,9 +14,15 @@ import (
 // other goroutines take one while they answer.
 type memo struct {
 	encodings
-	accepts map[string]*media          // by Accept; nil: none fits
-	tokens  map[string]front.Principal // by Authorization
-	issued  any                        // the set of tokens that tokens was filled from
+	accepts map[string]*media // by Accept; nil: none fits
+
+	tokens     map[string]*holder // by Authorization
+	tokenBytes int                // of its keys
+	grounds    grounds            // by which tokens was filled
+	who        *holder            // of the request; nil: nobody, as far as that was looked up
+
+	ctx context.Context // of the request; nil: of an event loop, where nothing may wait
+	now time.Time       // of an event loop: when its wake-up began
 
 	preferred []byte // the last Prefer of a GET that was not refused
 
@@ -38,6 +45,7 @@ func (m *memo) release() {
 		m.body = nil
 	}
 	m.q, m.a, m.list = question{}, answer{}, listQuery{}
+	m.who, m.ctx = nil, nil
 	clear(m.docs)
 	m.docs = m.docs[:0]
 	memos.Put(m)
@@ -139,34 +147,4 @@ func (m *memo) accept(header []byte) (*media, error) {
 		return nil, problem{kind: kindNotAcceptable}
 	}
 	return one, nil
-}
-
-// principal returns whose token a request carries. What a header is worth is remembered
-// while the tokens are the same: one that is taken away is worth nothing at once, on open
-// connections too.
-func (m *memo) principal(o *settings, r *request) (front.Principal, bool) {
-	header := r.Authorization
-	if len(header) == 0 || o.Auth == nil {
-		return front.Principal{}, false
-	}
-	if o.Issued != nil {
-		if issued := o.Issued(); issued != m.issued || len(m.tokens) > front.TokensKept {
-			m.issued, m.tokens = issued, nil
-		}
-		if p, known := m.tokens[string(header)]; known { // does not allocate
-			return p, true
-		}
-	}
-	token, ok := httprule.Bearer(string(header))
-	if !ok {
-		return front.Principal{}, false
-	}
-	p, ok := o.Auth(token)
-	if ok && o.Issued != nil {
-		if m.tokens == nil {
-			m.tokens = make(map[string]front.Principal)
-		}
-		m.tokens[string(header)] = p
-	}
-	return p, ok
 }

@@ -15,7 +15,8 @@ import (
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := memos.Get().(*memo)
 	defer m.release()
-	c := call{h: h, o: h.live.Load(), m: m, p: peerOf(r), r: newRequest(r), w: w, ctx: r.Context()}
+	m.ctx = r.Context()
+	c := call{h: h, o: h.live.Load(), m: m, p: peerOf(r), r: newRequest(r), w: w, ctx: m.ctx}
 	if c.inside() {
 		return
 	}

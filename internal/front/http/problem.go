@@ -127,7 +127,8 @@ func (c *call) refuse(err error) *answer {
 func (c *call) problem(p problem) *answer {
 	more := p.header
 	switch p.kind {
-	case kindUnavailable, kindBusy, kindStarting, kindUnread, kindRetry, kindUnknown:
+	case kindUnavailable, kindBusy, kindStarting, kindUnread, kindRetry, kindUnknown,
+		kindKeys:
 		more += "Retry-After: " + strconv.Itoa(retrySeconds(p.after)) + "\r\n"
 	case kindMethod, kindReadOnly: // RFC 9110 15.5.6 wants Allow with a 405
 		if !strings.Contains(more, "Allow: ") {

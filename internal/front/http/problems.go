@@ -98,8 +98,11 @@ var (
 	kindRetry       = common("try-again", http.StatusServiceUnavailable)
 	kindUnknown     = common("outcome-unknown", http.StatusServiceUnavailable)
 	kindStarting    = common("starting", http.StatusServiceUnavailable)
-	kindUnread      = common("unread-answers", http.StatusServiceUnavailable)
-	kindNotCached   = common("not-cached", http.StatusGatewayTimeout).
+	kindKeys        = own("keys-unavailable", http.StatusServiceUnavailable,
+		"the keys that sign JWTs are not known now",
+		"send the request again: hotrow's log says why")
+	kindUnread    = common("unread-answers", http.StatusServiceUnavailable)
+	kindNotCached = common("not-cached", http.StatusGatewayTimeout).
 			hinted("leave only-if-cached out")
 	kindNoFeed = own("no-feed", http.StatusNotImplemented,
 		"no feed tells of changes of this resource", "see feed.mode of its source")
@@ -118,7 +121,8 @@ var allKinds = []*kind{kindAmbiguous,
 	kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,
 	kindMediaType, kindRange, kindMisdirected, kindKeyMismatch, kindUnconditional, kindInternal,
 	kindUnknownMethod, kindNoFeed,
-	kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindUnread, kindNotCached,
+	kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindKeys,
+	kindUnread, kindNotCached,
 	kindFull}
 
 // kindOf has the kinds by their slug.

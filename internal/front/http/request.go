@@ -89,8 +89,8 @@ func newRequest(of *http.Request) *request {
 	if len(profiles) > 0 {
 		keep(&r.Profile, strings.Join(profiles, ","))
 	}
-	if lines := of.Header.Values("Authorization"); len(lines) == 1 {
-		keep(&r.Authorization, lines[0])
+	if text, sent := authorization(of); sent {
+		keep(&r.Authorization, text)
 	}
 	if id := of.Header.Get("X-Request-Id"); id != "" {
 		keep(&r.RequestID, id)

@@ -244,16 +244,17 @@ func (c *call) join(key row.Key, ask *resource.ListAsk) {
 			topic.what += "?" + string(*ask.After)
 		}
 	}
-	if w.rule = c.res.Access().Read; c.private {
-		w.s.issued = c.m.issued
+	w.rule = c.res.Access().Read
+	if who := c.m.who; who != nil {
+		w.s.grounds, w.s.until = c.m.grounds, who.until
 	}
 	w.join(c.client(), topic, key, ask)
 }
 
 // client names who has a watch: the holder of a token, else the address, but for this machine.
 func (c *call) client() string {
-	if c.who != "" {
-		return c.who
+	if c.m.who != nil {
+		return c.m.who.client
 	}
 	addr := c.p.conn.RemoteAddr()
 	if addr == nil || front.IsLocal(addr) {

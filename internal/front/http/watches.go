@@ -40,7 +40,8 @@ type stream struct {
 	of   *watches
 	conn *eventloop.Conn
 
-	issued any // the tokens by which it was allowed; nil: nobody was asked for one
+	grounds grounds // on which its token was good; zero: nobody was asked for one
+	until   int64   // when that ends, in Unix seconds; 0: it does not
 
 	haves *haves        // of a stream that tells of several things
 	woken chan struct{} // of a request that waits, and is answered by itself: see poll; else nil
@@ -320,7 +321,7 @@ func (s *stream) allowed(o *settings) bool {
 			return false
 		}
 	}
-	return s.issued == nil || o.Issued != nil && o.Issued() == s.issued
+	return s.sameToken(o)
 }
 
 // look finds those who are to hear that the connection lives, and those whose server shuts
