@@ -98,7 +98,7 @@ func openDiskTier(o Order) (*tier.Disk, *tier.DiskSource, error) {
 // document.
 func openTiers(o Order) (*tiers, error) {
 	began := time.Now()
-	debug.SetMemoryLimit(tier.MemoryLimit(o.Memory)) // as hotrow does
+	debug.SetMemoryLimit(o.Memory/8 + 128<<20) // as hotrow does, which has no lists here
 	d, s, err := openDiskTier(o)
 	if err != nil {
 		return nil, err

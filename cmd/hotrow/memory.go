@@ -10,41 +10,65 @@ import (
 )
 
 const (
-	// defaultCache is the budget of documents where nothing else is said.
+	// defaultCache is the budget of documents and lists where nothing else is said.
 	defaultCache = 512 << 20
 
 	// listShare is the part of the cache (1/n) that is for lists: whoever asks for many
 	// pushes no document out.
 	listShare = 8
 
-	// besidesHeap is what the process takes besides Go's heap: the program itself,
-	// SQLite's connections (54 MiB of 16, with documents of 17 KB), files and sockets.
-	// Where that is more than half of what there is, the heap has the other half.
+	// besidesHeap is what the process takes besides documents and Go's heap: the program
+	// itself, SQLite's connections (54 MiB of 16, with documents of 17 KB), files and sockets.
+	// Where that is more than half of what there is, the rest has the other half.
 	besidesHeap = 96 << 20
+
+	// requests is what Go's heap may take besides the cache: connections, requests, loads, and
+	// garbage.
+	requests = 128 << 20
+
+	// indexShare is the part of the documents' budget (1/n) that their index takes of Go's heap,
+	// at most.
+	indexShare = 8
 )
 
 // A budget is how the process divides the memory that it may take, in bytes.
 type budget struct {
-	cache int64 // documents
-	heap  int64 // all that Go allocates, the cache within it
+	cache int64 // documents, outside Go's heap but for their index, and lists, which are on it
+	heap  int64 // all that Go allocates
 }
 
+func (b budget) lists() int64 { return b.cache / listShare }
+
+func (b budget) documents() int64 { return b.cache - b.lists() }
+
+// onHeap is what of the cache is on Go's heap.
+func (b budget) onHeap() int64 {
+	n := b.lists() + b.documents()/indexShare
+	if tier.OnHeap {
+		n += b.documents()
+	}
+	return n
+}
+
+// needs is what the process needs for the cache and its requests.
+func (b budget) needs() int64 { return b.documents() + b.onHeap() + requests }
+
 // divide returns the budget of a process that may take limit bytes (0: as much as there
-// is) and whose configuration says that documents may take asked bytes (0: nothing).
+// is) and whose configuration says that documents and lists may take asked bytes (0: nothing).
 func divide(asked, limit int64) budget {
 	b := budget{cache: asked}
 	if asked == 0 {
 		b.cache = defaultCache
 	}
 	if limit == 0 {
-		b.heap = tier.MemoryLimit(b.cache)
+		b.heap = b.onHeap() + requests
 		return b
 	}
-	heap := max(limit-besidesHeap, limit/2)
+	room := max(limit-besidesHeap, limit/2)
 	if asked == 0 {
-		b.cache = min(b.cache, heap/2)
+		b.cache = min(b.cache, room/2)
 	}
-	b.heap = min(tier.MemoryLimit(b.cache), heap)
+	b.heap = min(b.onHeap()+requests, max(room-b.documents(), room/4))
 	return b
 }
 
@@ -75,7 +99,7 @@ func (s *server) budget() budget {
 		return b
 	}
 	args := []any{"limit", limit, "cache", b.cache, "heap", b.heap}
-	if need := tier.MemoryLimit(asked); asked > 0 && need > b.heap {
+	if need := b.needs(); asked > 0 && need > max(limit-besidesHeap, limit/2) {
 		s.log.Warn("cache.memory needs more than the memory limit of this process leaves: lower "+
 			"it, or leave it out", append(args, "needs", need)...)
 		return b

@@ -3,8 +3,6 @@ package main
 import (
 	"runtime/debug"
 	"testing"
-
-	"github.com/hotrow/hotrow/internal/tier"
 )
 
 func TestDivide(t *testing.T) {
@@ -25,7 +23,8 @@ func TestDivide(t *testing.T) {
 		if b.cache != tt.cache {
 			t.Errorf("%s: the cache takes %d, want %d", tt.name, b.cache, tt.cache)
 		}
-		if tt.limit > 0 && b.heap > max(tt.limit/2, tt.limit-96*mib) || b.heap > tier.MemoryLimit(b.cache) {
+		room := max(tt.limit/2, tt.limit-96*mib)
+		if tt.limit > 0 && tt.asked == 0 && b.documents()+b.heap > room || b.heap > b.cache/4+128*mib {
 			t.Errorf("%s: the heap takes %d", tt.name, b.heap)
 		}
 	}

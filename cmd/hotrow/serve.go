@@ -269,8 +269,8 @@ func (s *server) openSet(ctx context.Context) error {
 	}
 	b := s.budget()
 	s.p.tuneCollector(b)
-	lists := b.cache / listShare
-	s.memory = tier.NewMemory(b.cache - lists)
+	lists := b.lists()
+	s.memory = tier.NewMemory(b.documents())
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
 	}
@@ -289,8 +289,7 @@ func (s *server) openSet(ctx context.Context) error {
 
 // keepHuge keeps a large cache in huge pages where the system can.
 func (s *server) keepHuge(ctx context.Context) {
-	held := func() uint64 { return s.memory.Stats().Bytes }
-	if err := tier.KeepHuge(ctx, held); err != nil {
+	if err := s.memory.KeepHuge(ctx); err != nil {
 		s.log.Debug("the cache is in small pages", "reason", err)
 	}
 }

@@ -65,6 +65,8 @@ type Arena struct {
 	mu       sync.Mutex // guards the fields below; readers do not take it
 	pages    []page
 	open     []uint64 // a bit for each page that is not of slots and has a free unit
+	used     int      // pages that are not free
+	most     int      // pages that may be: see SetLimit
 	limbo    [2]limbo // what was freed, by side
 	unlooked int      // entries freed since the readers were last looked at
 	guard    guard
@@ -90,10 +92,32 @@ func New(max int64) (*Arena, error) {
 	for p := range n {
 		a.open[p/64] |= 1 << (p % 64)
 	}
-	if n > 0 {
-		a.pages[0].taken = 1 // its Ref would be 0
+	if a.most = n; n > 0 {
+		a.pages[0].taken, a.used = 1, 1 // its Ref would be 0
 	}
 	return a, nil
+}
+
+// SetLimit lets entries take so many bytes of whole pages at most, for as long as nobody
+// sets another limit. Where they take more already, Over says so until enough are freed.
+func (a *Arena) SetLimit(bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.most = int(max(0, min(bytes/int64(a.pageBytes), int64(len(a.pages)))))
+}
+
+// Over reports whether entries take more than the limit: see SetLimit and Section.Evacuate.
+func (a *Arena) Over() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used > a.most
+}
+
+// SameClass reports whether the room of an entry of one number of bytes serves one of
+// another: runs of units do not.
+func (a *Arena) SameClass(n, other int) bool {
+	c := a.class(n)
+	return c != runs && c == a.class(other)
 }
 
 // Close gives the memory back. Nobody may be in a Section, or enter one later.

@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/maypok86/otter/v2"
 )
 
 // What entries of the benchmarks have besides a body: the header that the cache's entries
@@ -118,7 +116,7 @@ func waste(b *testing.B, size func(*rand.Rand) int) {
 }
 
 // BenchmarkArena_Read reads random keys of a million and touches the ends of their bodies of
-// 1,500 bytes: in an arena beside a plain map of its Refs, in a plain map, and in otter.
+// 1,500 bytes: in an arena beside a plain map of its Refs, and in a plain map.
 func BenchmarkArena_Read(b *testing.B) {
 	const entries, body = 1_000_000, 1500
 	stores := map[string]func(b *testing.B) func(key uint64) int{
@@ -146,18 +144,8 @@ func BenchmarkArena_Read(b *testing.B) {
 			}
 			return func(key uint64) int { return int(bodies[key][0]) + int(bodies[key][body-1]) }
 		},
-		"otter": func(*testing.B) func(uint64) int {
-			cache := otter.Must(&otter.Options[uint64, []byte]{MaximumSize: 2 * entries})
-			for key := range uint64(entries) {
-				cache.Set(key, make([]byte, body))
-			}
-			return func(key uint64) int {
-				text, _ := cache.GetIfPresent(key)
-				return int(text[0]) + int(text[body-1])
-			}
-		},
 	}
-	for _, name := range []string{"none", "arena", "map", "otter"} {
+	for _, name := range []string{"none", "arena", "map"} {
 		b.Run("store="+name, func(b *testing.B) {
 			read := stores[name](b)
 			runtime.GC()
@@ -182,8 +170,7 @@ func BenchmarkArena_Read(b *testing.B) {
 
 var sink atomic.Int64
 
-// BenchmarkArena_Put adds an entry of 1,500 bytes and frees the one that it replaces, beside
-// what otter does of it.
+// BenchmarkArena_Put adds an entry of 1,500 bytes and frees the one that it replaces.
 func BenchmarkArena_Put(b *testing.B) {
 	const entries, body = 100_000, 1500
 	text := make([]byte, body)
@@ -208,16 +195,6 @@ func BenchmarkArena_Put(b *testing.B) {
 						return
 					}
 					a.Free(Ref(refs[rand.IntN(entries)].Swap(uint32(ref))))
-				}
-			})
-		})
-		b.Run(fmt.Sprintf("store=otter/procs=%d", procs), func(b *testing.B) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			cache := otter.Must(&otter.Options[int, []byte]{MaximumSize: 2 * entries})
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					cache.Set(rand.IntN(entries), append([]byte(nil), text...))
 				}
 			})
 		})

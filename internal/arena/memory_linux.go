@@ -4,7 +4,12 @@ package arena
 
 import "golang.org/x/sys/unix"
 
-const givesBack = true
+const (
+	givesBack = true
+
+	// OnHeap says whether arenas are of Go's heap.
+	OnHeap = false
+)
 
 // mapMemory returns n bytes of zeros that are the system's until they are written to.
 func mapMemory(n int) ([]byte, error) {

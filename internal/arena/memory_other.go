@@ -2,7 +2,12 @@
 
 package arena
 
-const givesBack = false
+const (
+	givesBack = false
+
+	// OnHeap says whether arenas are of Go's heap.
+	OnHeap = true
+)
 
 // mapMemory returns n bytes of Go's heap, without pointers. The race detector sees what
 // happens in them, which it does not in memory of our own.

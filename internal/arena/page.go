@@ -67,9 +67,10 @@ func (a *Arena) takeSlot(c int) (Ref, bool) {
 	k := &a.classes[c]
 	if k.partial == none {
 		p, ok := a.freePage()
-		if !ok {
+		if !ok || a.used >= a.most {
 			return 0, false
 		}
+		a.used++
 		a.open[p/64] &^= 1 << (p % 64)
 		a.pages[p] = page{class: uint8(c), touched: true}
 		k.pages++
@@ -110,6 +111,7 @@ func (a *Arena) releaseSlot(c int, ref Ref) {
 		}
 		a.pages[p] = page{touched: true}
 		a.open[p/64] |= 1 << (p % 64)
+		a.used--
 		k.pages--
 		return
 	}
@@ -147,6 +149,11 @@ func (a *Arena) unlink(p int) {
 // Trim gives the memory of free pages back to the system, and returns how many bytes that
 // are. The arena takes it anew when it needs it.
 func (a *Arena) Trim() (bytes int) {
+	a.mu.Lock()
+	for range a.limbo { // unless somebody reads
+		a.reclaim()
+	}
+	a.mu.Unlock()
 	for p := 0; ; p++ {
 		a.mu.Lock() // for one page at a time: others wait for microseconds
 		if p >= len(a.pages) {

@@ -19,6 +19,9 @@ func (a *Arena) takeRun(n int) (Ref, bool) {
 			gap := min(bits.TrailingZeros64(taken>>u), unitsInPage-u)
 			if free += gap; free >= n {
 				first := p*unitsInPage + u + gap - free
+				if a.used+a.freePages(first, n) > a.most {
+					return 0, false
+				}
 				a.mark(first, n, true)
 				return a.runAt(0, first), true
 			}
@@ -29,6 +32,16 @@ func (a *Arena) takeRun(n int) (Ref, bool) {
 		}
 	}
 	return 0, false
+}
+
+// freePages returns how many of the pages that a run would begin or go on in are free.
+func (a *Arena) freePages(first, n int) (free int) {
+	for p := first / unitsInPage; p <= (first+n-1)/unitsInPage; p++ {
+		if a.pages[p].taken == 0 {
+			free++
+		}
+	}
+	return free
 }
 
 // releaseRun makes a run of n units free.
@@ -46,11 +59,17 @@ func (a *Arena) mark(first, n int, taken bool) {
 		p, u := first/unitsInPage, first%unitsInPage
 		here := min(n, unitsInPage-u)
 		mask := ^uint64(0) >> (unitsInPage - here) << u
-		if of := &a.pages[p]; taken {
+		switch of := &a.pages[p]; {
+		case !taken:
+			if of.taken &^= mask; of.taken == 0 {
+				a.used--
+			}
+		case of.taken == 0:
+			a.used++
+			fallthrough
+		default:
 			of.taken |= mask
 			of.touched = true
-		} else {
-			of.taken &^= mask
 		}
 		if a.pages[p].taken == ^uint64(0) {
 			a.open[p/64] &^= 1 << (p % 64)

@@ -72,12 +72,16 @@ func (a *Arena) Check() (wrong []string) {
 		wrong = append(wrong, "arena: "+fmt.Sprintf(format, args...))
 	}
 	found := Stats{LimboBytes: a.count.LimboBytes}
+	inUse := 0
 	used, pages, listed := make([]int, len(a.classes)), make([]int, len(a.classes)), 0
 	for p := range a.pages {
 		of := &a.pages[p]
 		open := a.open[p/64]>>(p%64)&1 == 1
 		if want := of.class == runs && of.taken != ^uint64(0); open != want {
 			say("page %d is open: %v", p, open)
+		}
+		if of.class != runs || of.taken != 0 {
+			inUse++
 		}
 		if of.class == runs {
 			a.checkRuns(p, &found)
@@ -102,6 +106,9 @@ func (a *Arena) Check() (wrong []string) {
 		for p := k.partial; p != none; p = a.pages[p].next {
 			listed--
 		}
+	}
+	if inUse != a.used {
+		say("%d pages are counted as not free, and %d are not", a.used, inUse)
 	}
 	if listed != 0 {
 		say("%d pages with a free slot are in no list", listed)

@@ -20,8 +20,14 @@ func head(slot []byte) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&
 // next returns the word behind the head of a free slot.
 func next(slot []byte) *uint32 { return (*uint32)(unsafe.Pointer(&slot[HeadBytes])) }
 
+// Addresses returns where the memory of a begins and ends, for who tells the system of it.
+func (a *Arena) Addresses() (from, to uintptr) {
+	from = uintptr(unsafe.Pointer(unsafe.SliceData(a.mem)))
+	return from, from + uintptr(len(a.mem))
+}
+
 // A View is an entry as a reader sees it. Its bytes are the arena's: it is good until the
-// reader leaves the Section that it is of, and so it hands out copies only. Places are
+// reader leaves the Section that it is of, and so it hands out copies, but for Text. Places are
 // counted from the entry's beginning, so the first byte of what Add was given is at
 // HeadBytes. Numbers are in the machine's order of bytes.
 type View struct{ b []byte }
@@ -42,10 +48,20 @@ func (v View) Len() int { return len(v.b) }
 // AppendTo appends the bytes of v from one place up to another to dst, which is the caller's.
 func (v View) AppendTo(dst []byte, from, to int) []byte { return append(dst, v.b[from:to]...) }
 
+// Text returns the bytes of v from one place up to another without a copy. It is for who lends
+// them further under the same rule: the text is good until the reader leaves the Section.
+func (v View) Text(from, to int) string {
+	b := v.b[from:to]
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
 // HasAt reports whether text stands at a place of v.
 func (v View) HasAt(at int, text string) bool {
 	return at+len(text) <= len(v.b) && string(v.b[at:at+len(text)]) == text
 }
+
+// Uint16 returns the number at a place of v.
+func (v View) Uint16(at int) uint16 { return binary.NativeEndian.Uint16(v.b[at:]) }
 
 // Uint32 returns the number at a place of v.
 func (v View) Uint32(at int) uint32 { return binary.NativeEndian.Uint32(v.b[at:]) }

@@ -16,10 +16,7 @@ import (
 // SameVersion reports whether two documents are of the same state of a row, whatever
 // their formats.
 func SameVersion(a, b *row.Document) bool {
-	if a.Absent() || b.Absent() {
-		return a.Absent() == b.Absent()
-	}
-	return row.SameETag(a.ETag(), b.ETag())
+	return a.SameState(b)
 }
 
 // supersede says that others have been answered with doc while l was in flight.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/accesslog"
+	"github.com/hotrow/hotrow/internal/resource"
 )
 
 // A Turn is the one that a loop is in, or was in last: when it began, what it has answered,
@@ -19,9 +20,12 @@ import (
 // The second clock read is that of the next wake-up where this follows at once,
 // as under load; else the loop reads the clock once more before it sleeps or
 // lets others run, so that their time is not counted.
+//
+// What the loop looks up by Snapshot is lent to it until the turn ends.
 type Turn struct {
-	Began  time.Time
-	Access LoopLog
+	Began    time.Time
+	Access   LoopLog
+	Snapshot resource.Snapshot
 
 	touched []*Timed // with hits that have no duration yet
 }
@@ -40,6 +44,7 @@ func (w *Turn) Begin(now time.Time, log *accesslog.Log) {
 	w.settle(now.Sub(w.Began))
 	w.Began = now
 	w.Access.Open(log)
+	w.Snapshot.Begin(now)
 }
 
 // Touch notes a hit of t.
@@ -53,6 +58,7 @@ func (w *Turn) Touch(t *Timed) {
 // EndTurn ends a wake-up after which the loop sleeps or lets others run. It is
 // eventloop.TurnEnder.
 func (w *Turn) EndTurn() {
+	w.Snapshot.End()
 	if len(w.touched) > 0 || w.Access.Pending() {
 		w.settle(time.Since(w.Began))
 	}

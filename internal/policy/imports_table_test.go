@@ -348,13 +348,12 @@ var house = []room{
 	},
 	{
 		dir:   "internal/tier",
-		knows: []string{"row"},
-		heavy: []string{"github.com/maypok86/otter", "go.etcd.io/bbolt"},
+		knows: []string{"arena", "row"},
+		heavy: []string{"go.etcd.io/bbolt"},
 		tests: []string{"tier/tiertest"},
 	},
 	{
-		dir:   "internal/arena",
-		tests: []string{"github.com/maypok86/otter"},
+		dir: "internal/arena",
 	},
 	{
 		dir:   "internal/source/sqlite",

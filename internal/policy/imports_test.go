@@ -153,7 +153,7 @@ func TestHouse_FlowsLeftToRight(t *testing.T) {
 
 func TestRefuseImport(t *testing.T) {
 	r := room{
-		dir: "internal/tier", knows: []string{"row"}, heavy: []string{"github.com/maypok86/otter"},
+		dir: "internal/tier", knows: []string{"row"}, heavy: []string{"go.etcd.io/bbolt"},
 		tests: []string{"tier/tiertest"},
 	}
 	tests := []struct {
@@ -167,8 +167,8 @@ func TestRefuseImport(t *testing.T) {
 		{false, module + "/internal/tier/tiertest", false},
 		{true, module + "/internal/tier/tiertest", true},
 		{true, module + "/internal/tier", true},
-		{false, "github.com/maypok86/otter/v2", true},
-		{false, "github.com/maypok86/otterly", false},
+		{false, "go.etcd.io/bbolt/errors", true},
+		{false, "go.etcd.io/bboltly", false},
 		{false, "github.com/jackc/pgx/v5", false},
 		{false, "github.com/google/go-cmp/cmp", false},
 		{true, "github.com/google/go-cmp/cmp", true},

@@ -44,8 +44,9 @@ type copyJob struct {
 
 // A copyStore is where a copy is kept, memory or that of lists: see tier.Memory.KeepCopy.
 type copyStore interface {
-	Get(ref tier.Ref) (*row.Document, bool)
+	Holds(ref tier.Ref, d *row.Document) bool
 	KeepCopy(ref tier.Ref, d, k *row.Document) bool
+	Unask(ref tier.Ref, d *row.Document, c row.Coding)
 }
 
 func newCopier() *copier {
@@ -57,7 +58,7 @@ func newCopier() *copier {
 // may alias a buffer. It never waits.
 func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 	// Fast path: the document is small, or somebody has asked already.
-	if !doc.Ask(c) {
+	if doc.Asked(c) {
 		return
 	}
 
@@ -66,9 +67,12 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 	if f.memory == nil {
 		return
 	}
-	ref := tier.Ref{Resource: f.number, Format: doc.Format(),
-		Key: row.Key(strings.Clone(string(key)))}
-	f.copier.ask(copyJob{f.memory, ref, doc, c})
+	ref := tier.Ref{Resource: f.number, Format: doc.Format(), Key: key}
+	if !f.memory.Ask(ref, doc, c) {
+		return
+	}
+	ref.Key = row.Key(strings.Clone(string(key)))
+	f.copier.ask(copyJob{f.memory, ref, doc.Keep(), c})
 }
 
 // ask has a copy made, unless too many are waited for.
@@ -77,7 +81,7 @@ func (k *copier) ask(j copyJob) {
 	case k.jobs <- j:
 	default:
 		k.dropped.Add(1)
-		j.doc.Unask(j.coding)
+		j.store.Unask(j.ref, j.doc, j.coding)
 	}
 }
 
@@ -101,7 +105,7 @@ func (k *copier) run() {
 
 // make makes one copy and returns scratch, which it may have grown.
 func (k *copier) make(j *copyJob, scratch []byte) []byte {
-	if held, ok := j.store.Get(j.ref); !ok || held != j.doc {
+	if !j.store.Holds(j.ref, j.doc) {
 		k.late.Add(1)
 		return scratch
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -152,24 +153,29 @@ func TestResource_AskCopyNeverWaits(t *testing.T) {
 	r := new(Resource)
 	r.revision.Store(f)
 	body := make([]byte, row.MinCoded)
-	docs := make([]*row.Document, maxCopyJobs+2)
-	for i := range docs {
-		docs[i] = row.NewDocument("", row.FormatJSON, body, uint64(i), row.Stamp{})
-		r.AskCopy("1", docs[i], row.Gzip)
+	ask := func(i int) {
+		key := row.Key(strconv.Itoa(i))
+		doc := row.NewDocument(key, row.FormatJSON, body, uint64(i), row.Stamp{})
+		if ref := (tier.Ref{Key: key}); !f.memory.Holds(ref, doc) {
+			f.memory.Put(ref, doc)
+		}
+		r.AskCopy(key, doc, row.Gzip)
+	}
+	for i := range maxCopyJobs + 2 {
+		ask(i)
 	}
 	if s := k.stats(); s.Dropped != 2 || len(k.jobs) != maxCopyJobs {
 		t.Errorf("%d wait, %+v", len(k.jobs), s)
 	}
 	<-k.jobs
-	last := docs[len(docs)-1]
-	r.AskCopy("1", last, row.Gzip)
-	r.AskCopy("1", last, row.Gzip)
-	if s := k.stats(); s.Dropped != 2 || len(k.jobs) != maxCopyJobs || last.Ask(row.Gzip) {
+	ask(maxCopyJobs + 1)
+	ask(maxCopyJobs + 1)
+	if s := k.stats(); s.Dropped != 2 || len(k.jobs) != maxCopyJobs {
 		t.Errorf("%d wait, %+v", len(k.jobs), s)
 	}
-	small := row.NewDocument("", row.FormatJSON, body[1:], 1, row.Stamp{})
+	body = body[1:] // too small
 	<-k.jobs
-	if r.AskCopy("1", small, row.Gzip); len(k.jobs) != maxCopyJobs-1 {
+	if ask(0); len(k.jobs) != maxCopyJobs-1 {
 		t.Error("a copy of a small document was asked for")
 	}
 }
@@ -202,8 +208,9 @@ func TestCopier_KeepsWhatPaysOfWhatIsHeld(t *testing.T) {
 		k.make(&copyJob{m, ref, d, row.Zstd}, nil)
 		got := k.stats()
 		got.Bytes = 0
-		if got != tt.want || (d.Copy(row.Zstd) != nil) != (tt.want.Made == 1) {
-			t.Errorf("%s: %+v, copy %v; want %+v", tt.name, got, d.Copy(row.Zstd), tt.want)
+		held, ok := m.Get(ref)
+		if got != tt.want || (ok && held.Copy(row.Zstd) != nil) != (tt.want.Made == 1) {
+			t.Errorf("%s: %+v, held %v; want %+v", tt.name, got, held, tt.want)
 		}
 	}
 }

@@ -262,7 +262,7 @@ func (w *docDeps) finish(
 	}
 	classes, precise := l.With.(*docQuestion).found(found)
 	var store func(*fresh.ReadSet)
-	if doc = doc.Attachable(); !elsewhere && w.f.keeps(l, found) {
+	if !elsewhere && w.f.keeps(l, found) {
 		put := w.f.store(l, doc)
 		store = func(c *fresh.ReadSet) {
 			if found.Key != l.Key {

@@ -22,11 +22,11 @@ func (f *revision) evictOthers(l *fresh.Lease, doc *row.Document, stored bool) {
 			continue
 		}
 		ref := tier.Ref{Resource: f.number, Format: of, Key: l.Key}
-		held, ok := f.memory.Get(ref)
-		if ok && fresh.SameVersion(held, doc) {
+		held, same := f.memory.Compare(ref, doc)
+		if same {
 			continue
 		}
-		if ok {
+		if held {
 			f.memory.Drop(ref)
 		}
 		if own && f.disk != nil {

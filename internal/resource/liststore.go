@@ -331,13 +331,14 @@ type listCopies struct {
 	slot  *listEntry
 }
 
-// Get returns the document of the slot's list.
-func (k listCopies) Get(tier.Ref) (*row.Document, bool) {
-	if l := k.slot.list.Load(); l != nil {
-		return l.Doc, true
-	}
-	return nil, false
+// Holds reports whether d is the document of the slot's list.
+func (k listCopies) Holds(_ tier.Ref, d *row.Document) bool {
+	l := k.slot.list.Load()
+	return l != nil && l.Doc == d
 }
+
+// Unask lets somebody else ask for the copy.
+func (k listCopies) Unask(_ tier.Ref, d *row.Document, c row.Coding) { d.Unask(c) }
 
 // KeepCopy adds a copy to the document if it is that of the slot's list.
 func (k listCopies) KeepCopy(_ tier.Ref, d, c *row.Document) bool {

@@ -69,14 +69,26 @@ func (f *revision) begin(ctx context.Context, keys []row.Key, o *Options, list [
 	at := f.src.asOf(monotonic()) // after the wait
 	var lead []*fresh.Lease
 	defer f.begunAll(list, &lead)
+	var held map[row.Key]Answer // by memory, of several: whoever asks twice gets one copy
+	if len(keys) > 1 {
+		held = make(map[row.Key]Answer)
+	}
 	for i, asked := range keys {
 		rd := &list[i]
 		rd.need, rd.answer.Err, rd.begun = need, err, begun
 		if err == nil {
 			rd.key, rd.answer.Err = f.canonical(asked)
 		}
-		if rd.answer.Err == nil {
-			lead = f.open(rd, o, &at, lead)
+		if rd.answer.Err != nil {
+			continue
+		}
+		if a, again := held[rd.key]; again {
+			rd.answer = a
+			f.r.counts.hits.Add(1)
+			continue
+		}
+		if lead = f.open(rd, o, &at, lead); rd.lease == nil && rd.answer.Err == nil && held != nil {
+			held[rd.key] = rd.answer
 		}
 	}
 	if len(lead) == 0 {
@@ -445,53 +457,4 @@ func (f *revision) document(l *fresh.Lease, found *source.Loaded) *row.Document 
 		return row.NoRow(stamp)
 	}
 	return f.encode(l.Key, found.Values, l.Format, stamp)
-}
-
-// tokenOf returns the token of what a lease has given: what was read, or a copy. Where
-// nobody tells of changes it includes nothing for certain.
-func (u *sourceState) tokenOf(l *fresh.Lease, doc *row.Document) Token {
-	t := u.token(l.AsOf)
-	if l.Untold {
-		t = t.unsure()
-	}
-	if pos := l.Shows(); pos != 0 {
-		return t.Showing(source.Position(pos))
-	}
-	return u.copied(t, doc.At())
-}
-
-// answer waits for the lease and says where the answer came from.
-func (f *revision) answer(
-	ctx context.Context, l *fresh.Lease, leader bool, o *Options, need fresh.Need,
-) (Answer, error) {
-	select {
-	case <-l.Done():
-	case <-ctx.Done():
-		return Answer{}, ctx.Err()
-	}
-	doc, err := l.Result()
-	if err != nil {
-		return Answer{}, err
-	}
-	a := Answer{Doc: doc, Key: l.Key, Token: f.src.tokenOf(l, doc), Origin: Unstored}
-	now := monotonic()
-	state, lag := f.src.domain.Gate(now)
-	a.Lag = f.src.lagOf(l, lag, now)
-	if f.wide && !doc.Absent() {
-		a.Key = l.Row
-	}
-	switch {
-	case o.NoCache:
-		a.Origin = Requested
-	case !f.followed(), f.memory == nil, state != fresh.Fresh, need == fresh.Now:
-		a.Origin = Bypassed
-	case !leader:
-		a.Origin = Collapsed
-		f.r.counts.collapsed.Add(1)
-	case l.FromDisk():
-		a.Origin = HitDisk
-	case l.Stored():
-		a.Origin = Stored
-	}
-	return a, nil
 }

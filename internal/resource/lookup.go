@@ -28,6 +28,7 @@ const (
 // It belongs to one goroutine.
 type Snapshot struct {
 	now   time.Time
+	read  tier.Reader     // lends what is found until the next Begin or End
 	picks hotkeys.Sampler // which of the look-ups are told of
 	list  []AsOf
 	own   AsOf // of the last answer that needed one of its own
@@ -51,12 +52,21 @@ type AsOf struct {
 // them is the same. It never is for one that is Own.
 func (a *AsOf) SameSource(o *AsOf) bool { return a.src == o.src && !a.Own && !o.Own }
 
-// Begin forgets what was seen before. now is the clock as read at the wake-up, before
-// the first look-up.
+// Begin forgets what was seen before, and ends the documents that were lent. now is the clock as
+// read at the wake-up, before the first look-up.
 func (s *Snapshot) Begin(now time.Time) {
+	s.read.Begin()
 	s.now, s.list = now, s.list[:0]
 	s.picks.Wake(now)
 }
+
+// End ends the documents that were lent. It comes before the loop waits: what is freed is not
+// used again as long as somebody may read it.
+func (s *Snapshot) End() { s.read.End() }
+
+// Reuse says that no document that was lent before is used any more, as when an answer has been
+// made of it.
+func (s *Snapshot) Reuse() { s.read.Reuse() }
 
 // of returns the state of a source, taken now if it is the first look.
 func (s *Snapshot) of(u *sourceState) *AsOf {
@@ -137,7 +147,8 @@ func (u *sourceState) token(p *fresh.Progress) Token {
 // and perhaps for Stale. Load has the answer to a Miss, and to every read that asks for
 // more: for the database, for a position that is not included, for no stale answer.
 //
-// key may alias a buffer. Lookup takes no lock, waits for nobody and allocates nothing.
+// The document is lent until the next Begin, End or Reuse of s: whoever needs it for longer takes
+// its Keep. key may alias a buffer. Lookup takes no lock, waits for nobody and allocates nothing.
 // The caller counts what it answers with a Tally. The AsOf is good until the next
 // look-up by s; it is nil for a Miss.
 func (r *Resource) Lookup(
@@ -148,7 +159,7 @@ func (r *Resource) Lookup(
 	if f.memory == nil {
 		return nil, Miss, nil
 	}
-	doc := f.held(&tier.Ref{Resource: f.number, Format: of, Key: key})
+	doc := s.read.Get(f.memory, &tier.Ref{Resource: f.number, Format: of, Key: key})
 	doc, state, age := f.classify(key, doc, at, false)
 	if state == Miss || !f.isOwn(doc) {
 		return nil, Miss, nil
@@ -189,7 +200,7 @@ func (f *revision) lookup(
 	return f.classify(key, f.held(&ref), at, failed)
 }
 
-// held returns what memory holds for ref, good or not; nil: nothing. It takes no lock.
+// held returns what memory holds for ref, good or not, to keep; nil: nothing. It takes no lock.
 func (f *revision) held(ref *tier.Ref) *row.Document {
 	doc, _ := f.memory.Get(*ref)
 	return doc

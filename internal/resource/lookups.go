@@ -38,20 +38,20 @@ func (l *Lookups) Get(s *Snapshot) {
 	memory := l.memory()
 	together := memory != nil && l.n > 1
 	if together {
-		memory.MultiGet(l.refs[:l.n], l.docs[:l.n])
+		s.read.MultiGet(memory, l.refs[:l.n], l.docs[:l.n])
 	}
 	for i, f := range l.revisions[:l.n] {
 		if together {
 			continue
 		}
 		if l.docs[i] = nil; f.memory != nil {
-			l.docs[i] = f.held(&l.refs[i])
+			l.docs[i] = s.read.Get(memory, &l.refs[i])
 		}
 	}
 	l.n = 0
 }
 
-// Result returns what Lookup does of the ith look-up that the last Get made.
+// Result returns what Lookup does of the ith look-up that the last Get made, with s.
 func (l *Lookups) Result(i int, s *Snapshot) (*row.Document, State, *AsOf) {
 	f := l.revisions[i]
 	at := s.of(f.src)
@@ -69,10 +69,10 @@ func (l *Lookups) Result(i int, s *Snapshot) (*row.Document, State, *AsOf) {
 }
 
 // Prefetch has memory at hand what was added since the last Get or Prefetch: Lookup will
-// be called for it. It is a hint.
-func (l *Lookups) Prefetch() {
+// be called for it, with s. It is a hint.
+func (l *Lookups) Prefetch(s *Snapshot) {
 	if memory := l.memory(); l.n > 1 && memory != nil {
-		memory.Prefetch(l.refs[:l.n])
+		s.read.Prefetch(memory, l.refs[:l.n])
 	}
 	l.n = 0
 }

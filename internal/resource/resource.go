@@ -132,8 +132,8 @@ var methods = [...]string{
 // MaxLimit returns the largest limit of a list.
 func (r *Resource) MaxLimit() int { return r.revision.Load().spec.MaxLimit }
 
-// Get is Load of one document. One in memory is answered without a lock, a log line or
-// an allocation (TestResource_HitAllocatesNothing).
+// Get is Load of one document. One in memory is answered without a lock or a log line, in
+// memory of its own; Lookup does not copy.
 func (r *Resource) Get(ctx context.Context, key row.Key, o Options) (Answer, error) {
 	// Fast path: memory may answer.
 	if o.takesStale() {

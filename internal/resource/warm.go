@@ -307,7 +307,9 @@ func (w *warming) part(ctx context.Context, n int) (int, error) {
 
 // full reports whether loading more would push out what is there, or would not be kept.
 func (w *warming) full() bool {
-	full := func(s tier.Stats) bool { return s.Bytes > s.MaxBytes/256*warmFull }
+	full := func(s tier.Stats) bool {
+		return max(s.Bytes, s.HeldBytes) > s.MaxBytes/256*warmFull
+	}
 	if d := w.f.disk; d != nil {
 		if st := d.DiskStats(); st.On {
 			return st.Full || full(d.Stats())

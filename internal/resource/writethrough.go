@@ -51,7 +51,7 @@ func (h *writeIntent) look() {
 	for asked := f.asked.Load(); asked != 0; asked &= asked - 1 {
 		of := row.Format(bits.TrailingZeros32(asked))
 		ref := tier.Ref{Resource: f.number, Format: of, Key: h.key}
-		if _, ok := f.memory.Get(ref); ok {
+		if f.memory.Has(ref) {
 			h.had = append(h.had, of)
 		}
 	}

@@ -6,9 +6,9 @@ import "unsafe"
 // as nobody writes to b: use it to look something up, and never keep it.
 func Alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// bytesOf returns s as bytes without a copy. Nobody may write to them.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+// Place returns where the bytes of d are: two documents with one place are one. It is to be
+// compared, not read.
+func (d *Document) Place() *byte { return unsafe.StringData(d.text) }
 
-// attachableOf returns the whole of a document that Attachable has returned: it is the first
-// field of that.
-func attachableOf(d *Document) *attachable { return (*attachable)(unsafe.Pointer(d)) }
+// BytesOf returns s as bytes without a copy. Nobody may write to them.
+func BytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -1,8 +1,6 @@
 package row
 
 import (
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -119,7 +117,7 @@ func (k *Coder) appendZstd(dst, plain []byte) []byte {
 // body in coding c. It copies body. Its stamp is that of d: it is as good as d.
 // It is not among the copies of d yet (see AddCopy).
 func NewCopy(d *Document, c Coding, body []byte) *Document {
-	return newDocument("", d.format, c, d.ETag(), body, d.Stamp())
+	return newDocument("", d.format, c, d.hash, body, d.Stamp())
 }
 
 // Coding returns how the body is compressed.
@@ -151,11 +149,13 @@ func (d *Document) AddCopy(k *Document) {
 // Ask reports whether the copy of d in coding c is to be made: it is true once,
 // and again after Unask.
 func (d *Document) Ask(c Coding) bool {
-	bit := uint32(1) << c
-	if d.asked.Load()&bit != 0 || len(d.Body()) < MinCoded {
-		return false
-	}
-	return d.asked.Or(bit)&bit == 0
+	return !d.Asked(c) && d.asked.Or(1<<c)&(1<<c) == 0
+}
+
+// Asked reports whether nobody need ask for the copy of d in coding c: somebody has, or d is
+// too small.
+func (d *Document) Asked(c Coding) bool {
+	return d.asked.Load()&(1<<c) != 0 || len(d.Body()) < MinCoded
 }
 
 // Unask lets somebody else ask for the copy.
@@ -165,49 +165,14 @@ func (d *Document) Unask(c Coding) { d.asked.And(^(uint32(1) << c)) }
 // names, whether it has been made or not; false when the tag is of another
 // document or format. d is not coded. tag may alias a buffer.
 func (d *Document) TagCoding(tag string) (Coding, bool) {
-	plain := d.ETag()
-	if tag == plain {
-		return Identity, true
-	}
-	n := len(plain) - 1 // up to the closing quote
-	if n < 0 || len(tag) < n+2 || tag[:n] != plain[:n] || tag[n] != '+' {
+	if d.absent {
 		return 0, false
 	}
-	name, ok := strings.CutSuffix(tag[n+1:], `"`)
-	if !ok {
-		return 0, false
+	var buf [maxETag]byte
+	for c := range Coding(NumCodings) {
+		if string(appendETag(buf[:0], d.hash, d.format, c)) == tag { // does not allocate
+			return c, true
+		}
 	}
-	c, ok := ParseCoding(name)
-	return c, ok && c != Identity && c.String() == name
-}
-
-const (
-	typeLine = "Content-Type: "
-	codeLine = "\r\nContent-Encoding: "
-	tagLine  = "\r\nEtag: "
-)
-
-// appendHead writes the header lines of a representation and the empty line.
-func appendHead(dst []byte, f Format, c Coding, tag string, length int) []byte {
-	dst = append(append(dst, typeLine...), f.MediaType()...)
-	if c != Identity {
-		dst = append(append(dst, codeLine...), c.String()...)
-	}
-	dst = append(append(dst, tagLine...), tag...)
-	if c != Identity { // "k3f9a1c27e0v4-j+gzip"
-		dst = append(append(dst[:len(dst)-1], '+'), c.String()...)
-		dst = append(dst, '"')
-	}
-	dst = append(dst, "\r\nContent-Length: "...)
-	dst = strconv.AppendInt(dst, int64(length), 10)
-	return append(dst, "\r\n\r\n"...)
-}
-
-// tagAt returns where the entity tag is in what appendHead has written.
-func tagAt(f Format, c Coding) int {
-	n := len(typeLine) + len(f.MediaType()) + len(tagLine)
-	if c != Identity {
-		n += len(codeLine) + len(c.String())
-	}
-	return n
+	return 0, false
 }

@@ -98,8 +98,8 @@ func TestNewCopy(t *testing.T) {
 		want := tag[:len(tag)-1] + "+" + c.String() + `"`
 		head := fmt.Sprintf("Content-Type: application/vnd.msgpack\r\nContent-Encoding: %v\r\n"+
 			"Etag: %s\r\nContent-Length: 4\r\n\r\n", c, want)
-		if string(k.Wire()) != head+"body" || string(k.WireHead()) != head {
-			t.Errorf("Wire = %q, want %q", k.Wire(), head+"body")
+		if w := string(k.AppendWire(nil)); w != head+"body" || string(k.AppendWireHead(nil)) != head {
+			t.Errorf("AppendWire = %q, want %q", w, head+"body")
 		}
 		if k.ETag() != want || string(k.Body()) != "body" || k.Coding() != c ||
 			k.Format() != d.Format() || k.Stamp() != stamp || k.Absent() {

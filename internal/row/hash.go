@@ -1,8 +1,6 @@
 package row
 
 import (
-	"encoding/base32"
-	"encoding/binary"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -18,21 +16,8 @@ func Hash(canonical []byte) uint64 { return xxhash.Sum64(canonical) }
 // this hash: 13 characters of base32hex in lower case, then "-j" for JSON, "-m" for
 // MessagePack or "-c" for CBOR, in quotes: "k3f9a1c27e0v4-j".
 func ETag(hash uint64, f Format) string {
-	var sum [8]byte
-	binary.BigEndian.PutUint64(sum[:], hash)
-	tag := [...]byte{0: '"', 14: '-', 15: 'j', 16: '"'}
-	etagEncoding.Encode(tag[1:14], sum[:])
-	switch f {
-	case FormatMsgPack:
-		tag[15] = 'm'
-	case FormatCBOR:
-		tag[15] = 'c'
-	}
-	return string(tag[:])
+	return string(appendETag(make([]byte, 0, maxETag), hash, f, Identity))
 }
-
-var etagEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").
-	WithPadding(base32.NoPadding)
 
 // SameETag reports whether two entity tags, with their quotes, are of the same
 // document: what follows the first hyphen, the representation, does not count,
@@ -60,24 +45,24 @@ func opaque(tag string) (string, bool) {
 // TagHash returns the hash that an entity tag made by ETag is of. It reports false for
 // every other text, and allocates nothing.
 func TagHash(tag string) (hash uint64, ok bool) {
-	const digits = 13 // of five bits: the last has four
-	if len(tag) < 1+digits || tag[0] != '"' {
+	const n = 13 // digits of five bits: the last has four
+	if len(tag) < 1+n || tag[0] != '"' {
 		return 0, false
 	}
-	for i, c := range []byte(tag[1 : 1+digits]) {
-		var n uint64
+	for i, c := range []byte(tag[1 : 1+n]) {
+		var bits uint64
 		switch {
 		case '0' <= c && c <= '9':
-			n = uint64(c - '0')
+			bits = uint64(c - '0')
 		case 'a' <= c && c <= 'v':
-			n = uint64(c-'a') + 10
+			bits = uint64(c-'a') + 10
 		default:
 			return 0, false
 		}
-		if i == digits-1 {
-			return hash<<4 | n>>1, true
+		if i == n-1 {
+			return hash<<4 | bits>>1, true
 		}
-		hash = hash<<5 | n
+		hash = hash<<5 | bits
 	}
 	return 0, false
 }

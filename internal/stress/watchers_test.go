@@ -118,7 +118,7 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 		Spec: &source.Spec{Name: "comments", Table: "comments"}}
 	threads := spec("posts", comments)
 	threads.Table.Name = "threads"
-	p := plan{specs: []resource.Spec{threads}, memory: 6 << 10}
+	p := plan{specs: []resource.Spec{threads}, memory: 48 << 10}
 	blogsOf(t, changingRows(), p, func(t *testing.T, b *blog) {
 		b.next = 20
 		ctx, cancel := context.WithCancel(t.Context())

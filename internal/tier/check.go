@@ -1,74 +1,112 @@
 package tier
 
-import "fmt"
+import (
+	"fmt"
 
-// Check compares what m holds with what it says of it: each document in the index is one of
-// the cache, rows and absences are apart, and bytes are counted as they are. Puts and drops
-// beside it may look wrong: what is, is so the next time too. It walks over everything.
+	"github.com/hotrow/hotrow/internal/arena"
+)
+
+// Check compares what m holds with what it says of it: each entry in the index is where its
+// hash says, once, and everything is counted as it is. Puts and drops beside it may look
+// wrong: what is, is so the next time too. It walks over everything.
 func (m *Memory) Check() (wrong []string) {
-	say := func(format string, args ...any) {
-		wrong = append(wrong, "memory: "+fmt.Sprintf(format, args...))
+	c := checker{m: m, held: make(map[kind]Share), seen: make(map[arena.Ref]bool)}
+	c.s = m.arena.Enter()
+	defer c.s.Leave()
+	for i := range m.index.stripes {
+		c.stripe(i)
 	}
-	m.rows.cache.CleanUp()
-	m.absences.cache.CleanUp()
-	held := make(map[kind]Share)
-	copies := uint64(0)
-	for _, s := range []*segment{&m.rows, &m.absences} {
-		bytes := uint64(0)
-		for ref, d := range s.cache.All() {
-			if d.Absent() != (s == &m.absences) {
-				say("a row is kept among absences, or an absence among rows")
-			}
-			bytes += m.sizes.entry(ref, d)
-			copies += m.sizes.copies(d.NextCopy())
-			k := kind{ref.Resource, ref.Format}
-			h := held[k]
-			held[k] = Share{Entries: h.Entries + 1, Bytes: h.Bytes + m.sizes.plain(ref, d)}
-		}
-		if counted := s.cache.WeightedSize(); counted != bytes {
-			say("%d bytes are counted, %d are held", counted, bytes)
-		}
-	}
-	if counted := m.copyBytes.Load(); counted != int64(copies) {
-		say("%d bytes of compressed copies are counted, %d are held", counted, copies)
-	}
+	c.count("entries", m.entries.Load(), c.entries)
+	c.count("absences", m.negative.Load(), c.negative)
+	c.count("bytes of absences", m.absences.Load(), c.absences)
+	c.count("bytes of compressed copies", m.copyBytes.Load(), c.copyBytes)
 	for _, s := range m.Shares() {
-		h := held[kind{s.Resource, s.Format}]
+		h := c.held[kind{s.Resource, s.Format}]
 		if h.Entries != s.Entries || h.Bytes != s.Bytes {
-			say("%d documents of a resource are counted with %d bytes, %d are held with %d",
+			c.say("%d documents of a resource are counted with %d bytes, %d are held with %d",
 				s.Entries, s.Bytes, h.Entries, h.Bytes)
 		}
-		delete(held, kind{s.Resource, s.Format})
+		delete(c.held, kind{s.Resource, s.Format})
 	}
-	for _, h := range held {
-		say("%d documents of a resource are held and not counted", h.Entries)
+	for _, h := range c.held {
+		c.say("%d documents of a resource are held and not counted", h.Entries)
 	}
-	for i := range m.index.stripes {
-		if astray := m.checkStripe(&m.index.stripes[i]); astray > 0 {
-			say("%d places of the index have no document of the cache, or are miscounted", astray)
-		}
-	}
-	return wrong
+	c.count("entries of the arena", int64(m.arena.Stats().Entries), int64(len(c.seen)))
+	return append(c.wrong, m.arena.Check()...)
 }
 
-// checkStripe returns how many documents of a stripe the cache does not hold, and by how many
-// the stripe counts wrong.
-func (m *Memory) checkStripe(s *indexStripe) (astray int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	used, t := 0, s.table.Load()
-	for i := range t.buckets {
-		for j := range t.buckets[i].docs {
-			d := t.buckets[i].docs[j].Load()
-			if d == nil {
+type checker struct {
+	m     *Memory
+	s     arena.Section
+	held  map[kind]Share
+	seen  map[arena.Ref]bool
+	wrong []string
+
+	entries, negative, absences, copyBytes int64
+}
+
+func (c *checker) say(format string, args ...any) {
+	c.wrong = append(c.wrong, "memory: "+fmt.Sprintf(format, args...))
+}
+
+func (c *checker) count(what string, counted, held int64) {
+	if counted != held {
+		c.say("%d %s are counted, %d are held", counted, what, held)
+	}
+}
+
+// stripe looks at all that is in a stripe.
+func (c *checker) stripe(i int) {
+	st := &c.m.index.stripes[i]
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	used, t := 0, st.table.Load()
+	for j := range t.buckets {
+		for k := range t.buckets[j] {
+			word := t.buckets[j][k].Load()
+			if word == 0 {
 				continue
 			}
 			used++
-			ref := Ref{Resource: d.Owner(), Format: d.Format(), Key: d.Key()}
-			if e, ok := m.rows.cache.GetEntryQuietly(ref); !ok || e.Value != d {
-				astray++
+			x := itemOf(c.s.View(refOf(word)))
+			of := x.ref()
+			h := c.m.index.hash(&of)
+			home, other := t.both(tagOf(h))
+			b := &t.buckets[j]
+			if tagOf(h)%indexStripes != uint32(i) || uint32(word) != tagOf(h) ||
+				b != home && b != other {
+				c.say("an entry is where nobody looks for it")
 			}
+			c.entry(refOf(word), &x)
 		}
 	}
-	return astray + max(used-s.used, s.used-used)
+	if used != st.used {
+		c.say("stripe %d counts %d entries, and has %d", i, st.used, used)
+	}
+}
+
+// entry counts an entry with its copies.
+func (c *checker) entry(ref arena.Ref, x *item) {
+	if c.seen[ref] {
+		c.say("an entry is in the index twice")
+	}
+	c.seen[ref] = true
+	c.entries++
+	if x.absent() {
+		c.negative++
+		c.absences += c.m.takes(x)
+	}
+	k := kind{x.ref().Resource, x.format}
+	h := c.held[k]
+	c.held[k] = Share{Entries: h.Entries + 1, Bytes: h.Bytes + uint64(c.m.takes(x))}
+	for next := x.copies(); next != 0; {
+		if c.seen[next] {
+			c.say("a copy is of two documents")
+			return
+		}
+		c.seen[next] = true
+		of := itemOf(c.s.View(next))
+		c.copyBytes += c.m.takes(&of)
+		next = of.copies()
+	}
 }

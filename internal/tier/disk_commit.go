@@ -36,12 +36,16 @@ func (b *batch) add(slot string, op diskOp) {
 	b.ops[slot] = op
 }
 
+// operationBytes is what a put takes besides its document and slot: a place of a map, a document
+// without its text.
+const operationBytes = 176
+
 // size returns the memory that a put takes while it waits.
 func (o diskOp) size(slot string) uint64 {
 	if o.doc == nil {
 		return 0
 	}
-	return uint64(len(slot) + len(o.doc.Wire()) + entryOverhead)
+	return uint64(len(slot) + o.doc.Size() + operationBytes)
 }
 
 // drops returns b with every put made a drop: an old copy goes, none comes.

@@ -257,10 +257,7 @@ func (w *writer) apply(slot []byte, op diskOp, run uint64) error {
 	if err := w.remove(slot); err != nil || op.doc == nil {
 		return err
 	}
-	r, ok := newRecord(slot, op.doc, op.token, run)
-	if !ok {
-		return nil
-	}
+	r := newRecord(slot, op.doc, op.token, run)
 	p := place{class: rowClass}
 	if r.absent {
 		p.class = absenceClass

@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"encoding/base32"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -65,19 +64,16 @@ func appendSlot(dst []byte, space uint64, ref Ref) []byte {
 	return append(dst, ref.Key...)
 }
 
-// newRecord returns the record of d, whose body it aliases. It reports false for
-// a document whose entity tag is not made of a hash: none that row has made.
-func newRecord(slot []byte, d *row.Document, t token, run uint64) (record, bool) {
+// newRecord returns the record of d, whose body it aliases.
+func newRecord(slot []byte, d *row.Document, t token, run uint64) record {
 	r := record{slot: slot, run: run, token: t, stamp: d.Stamp(), format: d.Format(),
 		absent: d.Absent()}
 	if r.absent {
 		r.format = row.Format(slot[slotHead-1]) // a document that is not there has none
-		return r, true
+		return r
 	}
-	var ok bool
-	r.hash, ok = etagHash(d.ETag())
-	r.body = d.Body()
-	return r, ok
+	r.hash, r.body = d.Hash(), d.Body()
+	return r
 }
 
 // append appends the record as it is written.
@@ -150,19 +146,3 @@ func (r *record) document(s row.Stamp) *row.Document {
 	}
 	return row.NewDocument(row.Key(r.slot[slotHead:]), r.format, r.body, r.hash, s)
 }
-
-// etagHash returns the hash that row.ETag has made a tag of.
-func etagHash(tag string) (uint64, bool) {
-	if len(tag) < 14 {
-		return 0, false
-	}
-	var sum [8]byte
-	if _, err := etagEncoding.Decode(sum[:], []byte(tag[1:14])); err != nil {
-		return 0, false
-	}
-	return binary.BigEndian.Uint64(sum[:]), true
-}
-
-// etagEncoding is that of row.ETag.
-var etagEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").
-	WithPadding(base32.NoPadding)

@@ -1,13 +1,11 @@
 package tier
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,16 +20,15 @@ const (
 	hugeFilled = hugePage / smallPage / 16 * 15
 )
 
-// KeepHuge moves the process's memory into huge pages while held says that the
-// tier holds enough for it to matter, until ctx ends. Documents are read at
-// random, and with small pages nearly each read makes the processor walk the page
-// tables: 10% of the CPU of a hit over 160 MB (bench/results/memory-tier.md).
+// KeepHuge moves what m holds into huge pages, while that is enough for it to matter, until ctx
+// ends. Documents are read at random, and with small pages nearly each read makes the processor
+// walk the page tables: 10% of the CPU of a hit over 160 MB (bench/results/memory-tier.md).
 //
 // It asks for single pages, those of whose parts at least 15/16 are there
-// (MADV_COLLAPSE, Linux 6.1), and does not mark the heap for the kernel's own
-// daemon (MADV_HUGEPAGE), which would fill up again what Go's scavenger gives
-// back. An error says why it has stopped before ctx: the system does not do it.
-func KeepHuge(ctx context.Context, held func() uint64) error {
+// (MADV_COLLAPSE, Linux 6.1), and does not mark all of it for the kernel's own
+// daemon (MADV_HUGEPAGE), which would fill up again what was given back. An error says why it
+// has stopped before ctx: the system does not do it.
+func (m *Memory) KeepHuge(ctx context.Context) error {
 	if os.Getpagesize() != smallPage {
 		return errors.New("huge pages: not with pages of this size")
 	}
@@ -42,8 +39,8 @@ func KeepHuge(ctx context.Context, held func() uint64) error {
 	defer func() { _ = pages.Close() }()
 	h := &huge{pages: pages, done: make(map[uintptr]bool)}
 	for {
-		if held() >= hugeFrom {
-			if err := h.pass(ctx); err != nil {
+		if m.Stats().HeldBytes >= hugeFrom {
+			if err := h.pass(ctx, m); err != nil {
 				return err
 			}
 		}
@@ -65,35 +62,29 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// huge is what KeepHuge knows of the process's memory.
+// huge is what KeepHuge knows of the arena's memory.
 type huge struct {
 	pages   *os.File
 	done    map[uintptr]bool // made, and whole when last seen
 	entries [hugePage / smallPage * 8]byte
 }
 
-// pass looks at all memory once.
-func (h *huge) pass(ctx context.Context) error {
-	ranges, err := anonymous()
-	if err != nil {
-		return err
-	}
-	for _, r := range ranges {
-		from := (r.from + hugePage - 1) &^ (hugePage - 1)
-		for at := from; at+hugePage <= r.to; at += hugePage {
-			if !h.due(at) {
-				continue
-			}
-			_, _, e := unix.Syscall(unix.SYS_MADVISE, at, hugePage, unix.MADV_COLLAPSE)
-			switch e {
-			case 0:
-				h.done[at] = true
-			case unix.EINVAL, unix.ENOSYS, unix.EPERM:
-				return fmt.Errorf("huge pages: this kernel does not make them on demand: %w", e)
-			}
-			if !pause(ctx, hugePause) {
-				return nil
-			}
+// pass looks at all that is the arena's once.
+func (h *huge) pass(ctx context.Context, m *Memory) error {
+	from, to := m.arena.Addresses()
+	for at := (from + hugePage - 1) &^ (hugePage - 1); at+hugePage <= to; at += hugePage {
+		if !h.due(at) {
+			continue
+		}
+		_, _, e := unix.Syscall(unix.SYS_MADVISE, at, hugePage, unix.MADV_COLLAPSE)
+		switch e {
+		case 0:
+			h.done[at] = true
+		case unix.EINVAL, unix.ENOSYS, unix.EPERM:
+			return fmt.Errorf("huge pages: this kernel does not make them on demand: %w", e)
+		}
+		if !pause(ctx, hugePause) {
+			return nil
 		}
 	}
 	return nil
@@ -101,7 +92,7 @@ func (h *huge) pass(ctx context.Context) error {
 
 // due reports whether the huge page at an address should be made: enough of it
 // is there, and either it was never made or it has been split since, which
-// happens when the scavenger gives back a part.
+// happens when a part was given back.
 func (h *huge) due(at uintptr) bool {
 	if _, err := h.pages.ReadAt(h.entries[:], int64(at/smallPage*8)); err != nil {
 		return false // unmapped meanwhile
@@ -117,34 +108,4 @@ func (h *huge) due(at uintptr) bool {
 		delete(h.done, at)
 	}
 	return n >= hugeFilled && !h.done[at]
-}
-
-// A span is a range of addresses.
-type span struct{ from, to uintptr }
-
-// anonymous returns where the process has memory that belongs to no file. In a
-// program without C that is Go's heap, and what else it has mapped to write to.
-func anonymous() ([]span, error) {
-	f, err := os.Open("/proc/self/maps")
-	if err != nil {
-		return nil, fmt.Errorf("huge pages: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	var list []span
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var s span
-		var mode, offset, device, inode, name string
-		n, err := fmt.Sscanf(lines.Text(), "%x-%x %s %s %s %s %s",
-			&s.from, &s.to, &mode, &offset, &device, &inode, &name)
-		if err != nil && n < 6 || mode != "rw-p" || inode != "0" ||
-			name != "" && !strings.HasPrefix(name, "[anon:") {
-			continue
-		}
-		list = append(list, s)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("huge pages: read maps: %w", err)
-	}
-	return list, nil
 }

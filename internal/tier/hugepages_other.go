@@ -8,6 +8,6 @@ import (
 )
 
 // KeepHuge is for Linux.
-func KeepHuge(context.Context, func() uint64) error {
+func (m *Memory) KeepHuge(context.Context) error {
 	return errors.New("huge pages: only on Linux")
 }

@@ -2,37 +2,32 @@ package tier
 
 import (
 	"hash/maphash"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 
-	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/arena"
 )
 
-// An index finds documents for readers, who take no lock and wait for memory
-// as seldom as can be: once for the bucket, which is one cache line, once for
-// the document, once for its text. A cache that keeps what eviction needs
-// beside each entry makes them wait twice more.
+// An index finds entries for readers, who take no lock. A place of it is one word, published
+// by one store: the entry's Ref above, 32 bits of the hash of its key below, 0 for an empty
+// one. A bucket is a cache line of eight. An entry is in one of the two buckets that its hash
+// bits name, so that buckets fill well ("cuckoo hashing"); both follow from the word alone, so
+// that to move an entry, or to grow, reads no entry.
 //
-// It is beside the cache, not instead of it: it holds a part of what the cache
-// holds, never anything else, for the cache says what is forgotten. Whoever
-// does not find a document here asks the cache.
+// A reader may miss an entry while it moves: a miss is looked up once more by the load that it
+// leads to, or costs a load.
 type index struct {
 	seed    maphash.Seed
 	stripes [indexStripes]indexStripe
+	bytes   atomic.Int64 // of all tables
 }
 
 const (
 	indexStripeBits = 6
 	indexStripes    = 1 << indexStripeBits // so that to grow one takes no long time
 
-	bucketSlots = 7
-	bucketFull  = 5 // documents a bucket, on average, from which a table grows
-
-	eachByte = 0x0101010101010101
-	highBits = 0x8080808080808080
-	slotMask = 1<<(8*bucketSlots) - 1
-	overflow = 1 << (8 * bucketSlots) // in tags: the neighbour holds some of ours
+	places      = 8 // in a bucket
+	bucketBytes = 8 * places
 )
 
 // An indexStripe is the part of the index for some of the hashes.
@@ -43,178 +38,155 @@ type indexStripe struct {
 	_     [40]byte
 }
 
-// An indexTable is buckets, a power of two of them and two at least. A document
-// is in the bucket that its hash names, or in that one's neighbour.
+// An indexTable is buckets, a power of two of them. There is no pointer in them.
 type indexTable struct {
 	buckets []bucket
-	mask    uint64
+	mask    uint32
 }
 
-// A bucket is one cache line: a byte of the hash for each slot, 0 for an empty
-// one, and the documents.
-type bucket struct {
-	tags atomic.Uint64
-	docs [bucketSlots]atomic.Pointer[row.Document]
-}
+type bucket [places]atomic.Uint64
+
+// wordOf returns the word of an entry.
+func wordOf(ref arena.Ref, tag uint32) uint64 { return uint64(ref)<<32 | uint64(tag) }
+
+func refOf(word uint64) arena.Ref { return arena.Ref(word >> 32) }
 
 func newIndex() *index {
 	x := &index{seed: maphash.MakeSeed()}
-	x.clear()
+	for i := range x.stripes {
+		x.stripes[i].table.Store(newTable(2))
+	}
+	x.bytes.Store(2 * indexStripes * bucketBytes)
 	return x
 }
 
-// clear forgets everything.
-func (x *index) clear() {
-	for i := range x.stripes {
-		s := &x.stripes[i]
-		s.mu.Lock()
-		s.used = 0
-		s.table.Store(newTable(2))
-		s.mu.Unlock()
-	}
+func newTable(n int) *indexTable {
+	return &indexTable{buckets: make([]bucket, n), mask: uint32(n - 1)}
 }
 
-func newTable(n uint64) *indexTable {
-	return &indexTable{buckets: make([]bucket, n), mask: n - 1}
-}
-
-// hash returns the hash of ref. Its lowest bits pick the stripe, those above
-// the bucket, the highest are the tag.
+// hash returns the hash of ref, of which the index uses tagOf.
 func (x *index) hash(ref *Ref) uint64 {
 	which := uint64(ref.Resource)<<8 | uint64(ref.Format)
 	return maphash.String(x.seed, string(ref.Key)) ^ which*0x9e3779b97f4a7c15
 }
 
-func (x *index) stripe(h uint64) *indexStripe { return &x.stripes[h%indexStripes] }
+// tagOf returns what is in the word of an entry. Its lowest bits pick the stripe, those above
+// the bucket.
+func tagOf(h uint64) uint32 { return uint32(h >> 32) }
 
-func (t *indexTable) bucket(h uint64) uint64 { return h >> indexStripeBits & t.mask }
+func (x *index) stripe(tag uint32) *indexStripe { return &x.stripes[tag%indexStripes] }
 
-// tagOf returns what a bucket remembers of a hash: never 0.
-func tagOf(h uint64) uint64 { return h>>57 + 1 }
-
-// match returns a number with the highest bit of each byte set whose slot may
-// have this tag. (The classic test for a zero byte; it may also name the byte
-// above one that matches.)
-func match(tags, tag uint64) uint64 {
-	v := tags ^ tag*eachByte
-	return (v - eachByte) &^ v & highBits & slotMask
+// both returns the two buckets of a tag. The second depends on all its bits.
+func (t *indexTable) both(tag uint32) (*bucket, *bucket) {
+	return &t.buckets[tag>>indexStripeBits&t.mask], &t.buckets[tag*0x9e3779b1>>7&t.mask]
 }
 
-// indexed reports whether the index can hold d for ref: only what tells by
-// itself what it is.
-func indexed(ref *Ref, d *row.Document) bool {
-	return d.Owner() == ref.Resource && d.Format() == ref.Format && d.Key() == ref.Key &&
-		!d.Absent()
-}
-
-// get returns the document of ref, whose hash is h, or nil.
-func (x *index) get(h uint64, ref *Ref) *row.Document {
-	t := x.stripe(h).table.Load()
-	at, tag := t.bucket(h), tagOf(h)
-	for range 2 {
-		b := &t.buckets[at]
-		tags := b.tags.Load()
-		for m := match(tags, tag); m != 0; m &= m - 1 {
-			d := b.docs[bits.TrailingZeros64(m)/8].Load()
-			if d != nil && indexed(ref, d) {
-				return d
+// add puts a word into an empty place, for which it may move others. It reports false when
+// it has found none.
+func (t *indexTable) add(word uint64) bool {
+	home, other := t.both(uint32(word))
+	for _, b := range [2]*bucket{home, other} {
+		if b.add(word) {
+			return true
+		}
+	}
+	for _, b := range [2]*bucket{home, other} {
+		for i := range b {
+			w := b[i].Load()
+			to, back := t.both(uint32(w))
+			if to == b {
+				to = back
+			}
+			if to != b && to.add(w) { // it is in both before it leaves one
+				b[i].Store(word)
+				return true
 			}
 		}
-		if tags&overflow == 0 {
-			break
-		}
-		at ^= 1
-	}
-	return nil
-}
-
-// put makes d the document of ref, in the place of whatever was there.
-func (x *index) put(ref *Ref, d *row.Document) {
-	h := x.hash(ref)
-	s := x.stripe(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.table.Load()
-	if b, i := t.slot(h, func(old *row.Document) bool { return indexed(ref, old) }); b != nil {
-		b.docs[i].Store(d)
-		return
-	}
-	if s.used >= bucketFull*len(t.buckets) {
-		t, s.used = x.grow(t)
-		s.table.Store(t)
-	}
-	if t.add(h, d) {
-		s.used++
-	}
-}
-
-// drop forgets what is held for ref, if it is only, or only is nil.
-func (x *index) drop(ref *Ref, only *row.Document) {
-	h := x.hash(ref)
-	s := x.stripe(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b, i := s.table.Load().slot(h, func(old *row.Document) bool {
-		return indexed(ref, old) && (only == nil || old == only)
-	})
-	if b == nil {
-		return
-	}
-	b.docs[i].Store(nil)
-	b.tags.Store(b.tags.Load() &^ (0xff << (8 * i)))
-	s.used--
-}
-
-// slot returns the place of the document with hash h that is right, or nil.
-func (t *indexTable) slot(h uint64, right func(*row.Document) bool) (*bucket, int) {
-	at := t.bucket(h)
-	for _, n := range [2]uint64{at, at ^ 1} {
-		b := &t.buckets[n]
-		for m := match(b.tags.Load(), tagOf(h)); m != 0; m &= m - 1 {
-			i := bits.TrailingZeros64(m) / 8
-			if d := b.docs[i].Load(); d != nil && right(d) {
-				return b, i
-			}
-		}
-	}
-	return nil, 0
-}
-
-// add puts d into an empty slot. Without one it is left out: readers ask the
-// cache for it.
-func (t *indexTable) add(h uint64, d *row.Document) bool {
-	home := &t.buckets[t.bucket(h)]
-	next := &t.buckets[t.bucket(h)^1]
-	for _, b := range [2]*bucket{home, next} {
-		tags := b.tags.Load()
-		empty := match(tags, 0)
-		if empty == 0 {
-			continue
-		}
-		i := bits.TrailingZeros64(empty) / 8
-		if b == next { // before the document is there, so that nobody misses it
-			home.tags.Store(home.tags.Load() | overflow)
-		}
-		b.docs[i].Store(d)
-		b.tags.Store(tags | tagOf(h)<<(8*i))
-		return true
 	}
 	return false
 }
 
-// grow returns a table of twice the size with the same documents, and how many
-// they are. Readers go on with the old one, which nobody changes any more.
-func (x *index) grow(old *indexTable) (_ *indexTable, used int) {
-	t := newTable(2 * uint64(len(old.buckets)))
-	for i := range old.buckets {
-		for j := range old.buckets[i].docs {
-			if d := old.buckets[i].docs[j].Load(); d != nil {
-				ref := Ref{Resource: d.Owner(), Format: d.Format(), Key: d.Key()}
-				if t.add(x.hash(&ref), d) {
-					used++
-				}
+func (b *bucket) add(word uint64) bool {
+	for i := range b {
+		if b[i].Load() == 0 {
+			b[i].Store(word)
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether a word is in the index. It takes no lock.
+func (x *index) has(word uint64) bool {
+	return x.stripe(uint32(word)).table.Load().find(word) != nil
+}
+
+// take takes a word out of the index, and reports whether it was there.
+func (x *index) take(word uint64) bool {
+	s := x.stripe(uint32(word))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.table.Load().find(word)
+	if at == nil {
+		return false
+	}
+	at.Store(0)
+	s.used--
+	return true
+}
+
+// find returns the place of a word; nil: it has none.
+func (t *indexTable) find(word uint64) *atomic.Uint64 {
+	home, other := t.both(uint32(word))
+	for _, b := range [2]*bucket{home, other} {
+		for i := range b {
+			if b[i].Load() == word {
+				return &b[i]
 			}
 		}
 	}
-	return t, used
+	return nil
+}
+
+// insert puts a word into a stripe, which is locked, and grows it where grow lets it take so
+// many bytes more. What had to go for it, it returns; 0: nothing had to.
+func (x *index) insert(s *indexStripe, word uint64, grow func(more int64) bool) (gone uint64) {
+	t := s.table.Load()
+	if t.add(word) {
+		s.used++
+		return 0
+	}
+	if grow(int64(len(t.buckets)) * bucketBytes) {
+		bigger := t.grown(word)
+		x.bytes.Add(int64(len(bigger.buckets)-len(t.buckets)) * bucketBytes)
+		s.table.Store(bigger)
+		s.used++
+		return 0
+	}
+	home, _ := t.both(uint32(word))
+	at := &home[word>>36%places]
+	gone = at.Load()
+	at.Store(word)
+	return gone
+}
+
+// grown returns the words of t and one more in twice as many buckets, more where they do not
+// fit.
+func (t *indexTable) grown(word uint64) *indexTable {
+	for size := 2 * len(t.buckets); ; size *= 2 {
+		if g := newTable(size); g.addAll(t) && g.add(word) {
+			return g
+		}
+	}
+}
+
+func (t *indexTable) addAll(from *indexTable) bool {
+	for i := range from.buckets {
+		for j := range from.buckets[i] {
+			if w := from.buckets[i][j].Load(); w != 0 && !t.add(w) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -1,181 +1,138 @@
 package tier
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"strconv"
+	"sync"
 	"testing"
 
-	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/arena"
 )
 
-func indexedDocument(ref Ref, generation uint64) *row.Document {
-	return row.NewDocument(ref.Key, ref.Format, []byte("{}"), generation,
-		row.Stamp{Generation: generation, Owner: ref.Resource})
+func grows(int64) bool { return true }
+
+// words returns n words with tags by chance.
+func words(n int) map[uint64]bool {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := make(map[uint64]bool, n)
+	for len(all) < n {
+		all[wordOf(arena.Ref(len(all)+1), r.Uint32())] = true
+	}
+	return all
 }
 
-// TestIndex_HoldsWhatWasPutLast compares the index with a map, over several
-// sizes of its tables. It may leave something out; it may not give another
-// document than the last.
-func TestIndex_HoldsWhatWasPutLast(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	x := newIndex()
-	want := make(map[Ref]*row.Document)
-	const keys = 30_000
-	for step := range 400_000 {
-		ref := Ref{
-			Resource: 1 + r.Uint32N(2), Format: row.Format(r.IntN(2)),
-			Key: row.Key(strconv.Itoa(r.IntN(1 + min(step/4, keys)))),
+func (x *index) insertAt(word uint64, grow func(int64) bool) (gone uint64) {
+	s := x.stripe(uint32(word))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return x.insert(s, word, grow)
+}
+
+// TestIndex_HasWhatWasInserted inserts while tables grow, and takes away.
+func TestIndex_HasWhatWasInserted(t *testing.T) {
+	x, all := newIndex(), words(100_000)
+	for w := range all {
+		if gone := x.insertAt(w, grows); gone != 0 {
+			t.Fatalf("%x went for another", gone)
 		}
-		switch r.IntN(8) {
-		case 0:
-			x.drop(&ref, nil)
-			delete(want, ref)
-		case 1: // of another document: nothing happens
-			x.drop(&ref, indexedDocument(ref, 1))
-		case 2:
-			d := want[ref]
-			if d != nil {
-				x.drop(&ref, d)
+	}
+	buckets := 0
+	for i := range x.stripes {
+		buckets += len(x.stripes[i].table.Load().buckets)
+	}
+	if got := int64(buckets) * bucketBytes; x.bytes.Load() != got {
+		t.Errorf("%d bytes are counted, tables have %d", x.bytes.Load(), got)
+	}
+	if each := float64(x.bytes.Load()) / float64(len(all)); each > 20 {
+		t.Errorf("an entry takes %.1f bytes of the index", each)
+	}
+	n := 0
+	for w := range all {
+		if !x.has(w) {
+			t.Fatalf("%x is not there", w)
+		}
+		if n++; n%2 == 0 {
+			if !x.take(w) || x.take(w) || x.has(w) {
+				t.Fatalf("%x is not taken once", w)
 			}
-			delete(want, ref)
-		case 3, 4, 5:
-			d := indexedDocument(ref, uint64(step))
-			x.put(&ref, d)
-			want[ref] = d
-		default:
-			if got := x.get(x.hash(&ref), &ref); got != nil && got != want[ref] {
-				t.Fatalf("step %d: %+v gives generation %d", step, ref, got.Stamp().Generation)
-			}
 		}
 	}
-	found := 0
-	for ref, d := range want {
-		if x.get(x.hash(&ref), &ref) == d {
-			found++
-		}
-	}
-	if found < len(want)*97/100 {
-		t.Errorf("%d of %d documents are found", found, len(want))
-	}
-	used, held := 0, 0
+	used := 0
 	for i := range x.stripes {
 		used += x.stripes[i].used
-		for j := range x.stripes[i].table.Load().buckets {
-			b := &x.stripes[i].table.Load().buckets[j]
-			for k := range b.docs {
-				if b.docs[k].Load() != nil {
-					held++
+	}
+	if used != len(all)/2 {
+		t.Errorf("%d are counted, %d are there", used, len(all)/2)
+	}
+}
+
+// TestIndex_WithoutRoomOneGoes: a table that may not grow has as many as it can, and says which
+// went.
+func TestIndex_WithoutRoomOneGoes(t *testing.T) {
+	x, held := newIndex(), make(map[uint64]bool)
+	for w := range words(5000) {
+		held[w] = true
+		if gone := x.insertAt(w, func(int64) bool { return false }); gone != 0 {
+			if !held[gone] || gone == w {
+				t.Fatalf("%x went, which was not there", gone)
+			}
+			delete(held, gone)
+		}
+	}
+	for w := range held {
+		if !x.has(w) {
+			t.Fatalf("%x is not there", w)
+		}
+	}
+	if room := 2 * indexStripes * places; len(held) < room*3/4 || len(held) > room {
+		t.Errorf("%d entries in %d places", len(held), room)
+	}
+}
+
+// TestIndex_ReadersFindWhatStays: entries that move, or whose table grows, are found all the
+// same, but for a look while they move; never is one found that was taken.
+func TestIndex_ReadersFindWhatStays(t *testing.T) {
+	x, stays := newIndex(), words(2000)
+	for w := range stays {
+		x.insertAt(w, grows)
+	}
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	looks, missed := make([]int, 2), make([]int, 2)
+	for i := range looks {
+		readers.Go(func() {
+			for {
+				for w := range stays {
+					looks[i]++
+					if !x.has(w) {
+						missed[i]++
+					}
+				}
+				select {
+				case <-stop:
+					return
+				default:
 				}
 			}
+		})
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 200_000 {
+		w := wordOf(arena.Ref(1_000_000+i), r.Uint32())
+		x.insertAt(w, grows)
+		if i%2 == 0 {
+			x.take(w)
 		}
 	}
-	if held < found || used != held {
-		t.Errorf("%d documents are counted, %d held, %d found", used, held, found)
-	}
-	x.clear()
-	for ref := range want {
-		if x.get(x.hash(&ref), &ref) != nil {
-			t.Fatalf("%+v is found after clear", ref)
+	close(stop)
+	readers.Wait()
+	for i := range looks {
+		if missed[i] > looks[i]/100 {
+			t.Errorf("of %d looks %d found nothing", looks[i], missed[i])
 		}
 	}
-}
-
-// TestMemory_IndexHoldsNoMoreThanTheCache lets eviction and Put run together:
-// what the index holds, the cache holds too.
-func TestMemory_IndexHoldsNoMoreThanTheCache(t *testing.T) {
-	m := NewMemory(1 << 20)
-	defer func() { _ = m.Close() }()
-	done := make(chan struct{})
-	for w := range 4 {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			for i := range 20_000 {
-				ref := Ref{Resource: 1, Key: row.Key(strconv.Itoa(4*(i*7919%9973) + w))}
-				m.Put(ref, indexedDocument(ref, uint64(i)))
-			}
-		}()
-	}
-	for range 4 {
-		<-done
-	}
-	m.rows.cache.CleanUp()
-	held, strays := 0, 0
-	for key := range 4 * 9973 {
-		ref := Ref{Resource: 1, Key: row.Key(strconv.Itoa(key))}
-		d := m.index.get(m.index.hash(&ref), &ref)
-		e, ok := m.rows.cache.GetEntryQuietly(ref)
-		switch {
-		case d == nil:
-		case !ok || e.Value != d:
-			strays++
-		default:
-			held++
+	for w := range stays {
+		if !x.has(w) {
+			t.Fatalf("%x is lost", w)
 		}
-	}
-	if strays > 0 || held < 100 {
-		t.Errorf("the index holds %d documents of the cache and %d others", held, strays)
-	}
-}
-
-func TestMemory_PrefetchIsAHint(t *testing.T) {
-	m := NewMemory(1 << 20)
-	defer func() { _ = m.Close() }()
-	var refs []Ref
-	for i := range 2 * MaxMultiGet {
-		ref := Ref{Resource: 1, Key: row.Key(fmt.Sprint(i))}
-		if refs = append(refs, ref); i%3 > 0 {
-			m.Put(ref, indexedDocument(ref, 1))
-		}
-	}
-	before := m.Stats()
-	for n := range len(refs) {
-		if got := testing.AllocsPerRun(10, func() { m.Prefetch(refs[:n]) }); got != 0 {
-			t.Errorf("prefetching %d allocates %v times", n, got)
-		}
-	}
-	if after := m.Stats(); after != before {
-		t.Errorf("Stats = %+v, before %+v", after, before)
-	}
-}
-
-// TestMemory_MultiGetIsGet: of what the index has, of what it has left out, of absences and
-// of what is not there; and each is counted.
-func TestMemory_MultiGetIsGet(t *testing.T) {
-	m := NewMemory(1 << 20)
-	defer func() { _ = m.Close() }()
-	var refs []Ref
-	for i := range 3 * MaxMultiGet {
-		ref := Ref{Resource: uint32(i % 2), Key: row.Key(fmt.Sprint(i / 2))}
-		refs = append(refs, ref)
-		switch d := indexedDocument(ref, 1); i % 5 {
-		case 1:
-			m.Put(ref, row.NoRow(row.Stamp{Owner: ref.Resource}))
-		case 2, 3, 4:
-			if m.Put(ref, d); i%5 == 4 {
-				m.index.drop(&ref, nil)
-			}
-		}
-	}
-	docs := make([]*row.Document, MaxMultiGet)
-	for n := range MaxMultiGet + 1 {
-		for from := 0; from+n <= len(refs); from += 7 {
-			before := m.Stats()
-			m.MultiGet(refs[from:from+n], docs[:n])
-			between := m.Stats()
-			for i, ref := range refs[from : from+n] {
-				if d, _ := m.Get(ref); d != docs[i] {
-					t.Errorf("%d of %d: %v, want %v", i, n, docs[i], d)
-				}
-			}
-			after := m.Stats()
-			if between.Hits-before.Hits != after.Hits-between.Hits ||
-				between.Misses-before.Misses != after.Misses-between.Misses {
-				t.Errorf("MultiGet of %d: %+v, then %+v; Get: %+v", n, before, between, after)
-			}
-		}
-	}
-	if n := testing.AllocsPerRun(10, func() { m.MultiGet(refs[:MaxMultiGet], docs) }); n != 0 {
-		t.Errorf("MultiGet allocates %v times", n)
 	}
 }

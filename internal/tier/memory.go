@@ -1,220 +1,320 @@
 package tier
 
 import (
-	"math"
+	"runtime"
 	"sync/atomic"
 
-	"github.com/maypok86/otter/v2"
-
+	"github.com/hotrow/hotrow/internal/arena"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
 const (
-	// negativeShare is the part of the budget (1/n) that absences may take. They
-	// have a segment of their own, so that somebody who asks for keys that do not
-	// exist cannot push out rows.
+	// negativeShare is the part of the budget (1/n) that absences may take: somebody who asks
+	// for keys that do not exist cannot push out rows.
 	negativeShare = 20
 
-	// largestShare is the part of a segment (1/n) that one document may take. A
-	// larger one is not kept: it would push out too much for one key.
+	// largestShare is the part of the budget (1/n) that one document may take with its
+	// copies. A larger one is not kept: it would push out too much for one key.
 	largestShare = 8
 
-	// refreshEvery is of how many reads of rows the eviction policy is told of one,
-	// while nothing has had to be evicted; refreshEvicting from then on
-	// (BenchmarkMemory_HitRatio).
-	refreshEvery    = 32
-	refreshEvicting = 2
+	// noteEvery is of how many reads of an entry the eviction is told of one, while nothing has
+	// had to be evicted; noteEvicting from then on (BenchmarkMemory_HitRatio).
+	noteEvery    = 32
+	noteEvicting = 2
 )
 
-// Memory is the Tier that keeps documents in memory, up to a number of bytes.
-// It is two caches of the otter library (W-TinyLFU: a document stays for being
-// asked for often and lately), one for rows and one for absences.
+// Memory is the Tier that keeps documents in memory, up to a number of bytes: outside Go's
+// heap, in an arena, which its index finds them in.
 //
-// The bound counts bytes as the allocator gives them out (see sizer), and holds
-// whenever no Put is under way; each Put under way may exceed it by its own
-// document. Some reads tell the eviction policy of themselves, through buffers that
-// the reader that fills one empties, some microseconds in many reads; while another does it
-// some reads go untold. A Put empties the buffers and evicts before it returns.
+//	reader:  hash ─▶ stripe ─▶ bucket ─▶ entry      no lock; copies, or lends within a Section
+//	writer:  arena.Add, evicting ─▶ stripe's lock ─▶ place in the index ─▶ arena.Free of the old
+//
+// The bound is of all that it takes: entries, what is freed and not used yet, the index and the
+// sketch.
 type Memory struct {
-	index    *index // what readers look at first: a part of rows
-	rows     segment
-	absences segment
-	sizes    *sizer
+	arena    *arena.Arena
+	index    *index
+	sketch   *sketch
+	newest   newest
+	attached attachments
 	lookups  *lookups
-	maxBytes uint64
-	evicted  atomic.Uint64
-	// copyBytes is what the compressed copies take: see KeepCopy.
-	copyBytes atomic.Int64
-	shares    shares
-	closed    atomic.Bool
-}
+	shares   shares
+	maxBytes int64
+	largest  int // bytes of the largest entry that is kept
 
-// A segment is one cache with a bound of its own.
-type segment struct {
-	cache   *otter.Cache[Ref, *row.Document]
-	largest uint64 // bytes of the largest entry that it takes
+	put       atomic.Uint32 // entries put so far: see item.born
+	entries   atomic.Int64
+	negative  atomic.Int64 // of entries, those that say that there is no row
+	absences  atomic.Int64 // bytes of those
+	copyBytes atomic.Int64
+	evicted   atomic.Uint64
+	divided   atomic.Int64 // what index and sketch took when the arena was given the rest
+	closed    atomic.Bool
 }
 
 var _ Tier = (*Memory)(nil)
 
+// OnHeap says whether documents are on Go's heap, as on other systems than Linux: then the
+// heap's bound has to count them.
+const OnHeap = arena.OnHeap
+
 // NewMemory returns an empty Memory that takes up to maxBytes, keys and
 // bookkeeping included. With a bound too small for a document it keeps nothing.
+// Its memory is the system's until it is needed, and again once nobody has the Memory.
 func NewMemory(maxBytes int64) *Memory {
-	budget := uint64(max(maxBytes, 0))
+	budget := min(max(maxBytes, 0), arena.MaxBytes)
 	m := &Memory{
-		index: newIndex(), sizes: newSizer(), lookups: newLookups(), maxBytes: budget,
+		index: newIndex(), sketch: newSketch(), lookups: newLookups(), maxBytes: budget,
+		largest: int(budget / largestShare),
 	}
-	m.rows = m.newSegment(budget - budget/negativeShare)
-	m.absences = m.newSegment(budget / negativeShare)
+	a, err := arena.New(budget)
+	if err != nil { // the system has no room for so many addresses
+		a, _ = arena.New(0)
+		m.largest = 0
+	}
+	m.arena = a
+	runtime.AddCleanup(m, func(a *arena.Arena) { _ = a.Close() }, a)
+	m.divide()
 	return m
 }
 
-func (m *Memory) newSegment(budget uint64) segment {
-	return segment{
-		// New fails for contradictory options only, and these are constant.
-		cache: otter.Must(&otter.Options[Ref, *row.Document]{
-			MaximumWeight: max(budget, 1),
-			Weigher: func(ref Ref, d *row.Document) uint32 {
-				return uint32(min(m.sizes.entry(ref, d), math.MaxUint32))
-			},
-			// In place, and not on a goroutine for each Put and Drop, which costs more
-			// than what there is to do (BenchmarkMemory_PutDrop: 2.9 -> 1.6 us).
-			Executor: func(maintain func()) { maintain() },
-			OnAtomicDeletion: func(e otter.DeletionEvent[Ref, *row.Document]) {
-				m.left(e.Value)
-				m.shares.of(e.Key).add(-1, -int64(m.sizes.plain(e.Key, e.Value)))
-				if e.WasEvicted() { // else Put, Drop or Close sees to the index
-					m.index.drop(&e.Key, e.Value)
-					m.evicted.Add(1)
-				}
-			},
-		}),
-		largest: min(budget/largestShare, math.MaxUint32),
+// divide lets the arena have what index and sketch leave.
+func (m *Memory) divide() {
+	if n := m.index.bytes.Load() + m.sketch.bytes(); m.divided.Swap(n) != n {
+		m.arena.SetLimit(m.maxBytes - n)
 	}
 }
 
-// Get returns what the tier holds for ref. It takes no lock of ours and
-// allocates nothing (TestMemory_GetAllocatesNothing); ref.Key may alias a
-// buffer.
+// besides is the part of the budget (1/n) that index and sketch may take: with entries of less
+// than about 150 bytes they are what bounds the number of entries.
+const besides = 8
+
+// mayGrow reports whether the index may take so many bytes more.
+func (m *Memory) mayGrow(more int64) bool {
+	return m.index.bytes.Load()+m.sketch.bytes()+more <= max(m.maxBytes/besides, 64<<10)
+}
+
+// Get returns what the tier holds for ref, in memory of its own. It takes no lock of ours.
+// ref.Key may alias a buffer. A Reader need not copy.
 func (m *Memory) Get(ref Ref) (*row.Document, bool) {
-	// Fast path: a row. Of these reads the eviction policy is told of a part:
-	// what is asked for often is still told of often.
-	if d := m.index.get(m.index.hash(&ref), &ref); d != nil {
-		if refreshes(m.lookups.hit(), m.evicted.Load() > 0) {
-			m.rows.cache.GetIfPresent(ref)
+	r := Reader{number: uint32(stackHash())}
+	defer r.End()
+	d := r.Get(m, &ref)
+	if d == nil {
+		return nil, false
+	}
+	return d.Keep(), true
+}
+
+// Compare reports whether the tier holds anything for ref, and whether that is of the same
+// state as d.
+func (m *Memory) Compare(ref Ref, d *row.Document) (held, same bool) {
+	r := Reader{number: uint32(stackHash())}
+	defer r.End()
+	x, _, _ := m.search(r.enter(m), m.index.hash(&ref), &ref)
+	if x.Len() == 0 {
+		return false, false
+	}
+	return true, x.absent() == d.Absent() && (d.Absent() || x.Uint64(atHash) == d.Hash())
+}
+
+// Has reports whether the tier holds anything for ref.
+func (m *Memory) Has(ref Ref) bool {
+	held, _ := m.Compare(ref, noDocument)
+	return held
+}
+
+var noDocument = new(row.Document)
+
+// search returns what is held for ref, whose hash is h, and the place of the index that it is
+// in; an empty item: nothing is. It takes no lock.
+func (m *Memory) search(
+	s arena.Section, h uint64, ref *Ref,
+) (x item, at *atomic.Uint64, word uint64) {
+	tag := tagOf(h)
+	home, other := m.index.stripe(tag).table.Load().both(tag)
+	for b := home; ; b = other {
+		for i := range b {
+			word := b[i].Load()
+			if uint32(word) != tag || word>>32 == 0 {
+				continue
+			}
+			if x := itemOf(s.View(refOf(word))); x.is(ref) {
+				return x, &b[i], word
+			}
 		}
-		return d, true
+		if b == other {
+			return item{}, nil, 0
+		}
 	}
-
-	// Slow path: an absence, or a row that the index has left out.
-	return m.ask(ref)
 }
 
-// refreshes reports whether the eviction policy gets to know of the nth read: at distances
-// that no pattern of requests keeps step with.
-func refreshes(n uint64, evicting bool) bool {
-	every := uint64(refreshEvery)
-	if evicting {
-		every = refreshEvicting
-	}
-	return n*0x9e3779b97f4a7c15 < math.MaxUint64/every
-}
-
-func (m *Memory) ask(ref Ref) (*row.Document, bool) {
-	d, ok := m.rows.cache.GetIfPresent(ref)
-	if !ok {
-		d, ok = m.absences.cache.GetIfPresent(ref)
-	}
-	m.lookups.count(ok)
-	return d, ok
-}
-
-// Put keeps d for ref, or forgets whatever it held when d is too large to be
-// kept. ref.Key is kept: it must not alias a buffer, nor be a small part of a
-// large string, which would stay in memory with it.
+// Put keeps d for ref, or forgets whatever it held when there is no room for d. It copies both.
 func (m *Memory) Put(ref Ref, d *row.Document) {
-	if own := d.Key(); own == ref.Key {
-		ref.Key = own // one piece of memory less to keep, and to wait for in Get
+	made := m.add(&ref, d)
+	h := m.index.hash(&ref)
+	st := m.index.stripe(tagOf(h))
+	s := m.arena.Enter()
+	defer s.Leave()
+	st.mu.Lock()
+	old, at, word := m.search(s, h, &ref)
+	gone := uint64(0)
+	switch {
+	case made == 0 || m.closed.Load():
+		if at != nil {
+			at.Store(0)
+			st.used--
+		}
+	case at != nil:
+		at.Store(wordOf(made, tagOf(h)))
+	default:
+		gone = m.index.insert(st, wordOf(made, tagOf(h)), m.mayGrow)
 	}
-	to, other := &m.rows, &m.absences
-	if d.Absent() {
-		to, other = other, to
-	}
-	// First the index forgets: a reader who did not find the row there before it
-	// was indexed, and is asking the cache by now, would get d from it, and what
-	// d replaces from the index the next time.
-	m.index.drop(&ref, nil)
-	// Then the other segment forgets, then this one learns: there are never two
-	// copies, of which eviction could take the newer and leave the older.
-	other.drop(ref)
-	if m.closed.Load() || m.sizes.entry(ref, d) > to.largest {
-		to.drop(ref)
+	st.mu.Unlock()
+	m.divide()
+	if made != 0 && m.closed.Load() { // Close may have passed the stripe before
+		m.Drop(ref)
 		return
 	}
-	m.shares.of(ref).add(1, int64(m.sizes.plain(ref, d)))
-	to.put(ref, d)
-	if !indexed(&ref, d) {
-		return
+	if at != nil {
+		m.remove(s, refOf(word), &old)
 	}
-	m.index.put(&ref, d)
-	// From here on the cache takes d out of the index when it forgets it. It may
-	// have done so already.
-	if e, ok := to.cache.GetEntryQuietly(ref); !ok || e.Value != d {
-		m.index.drop(&ref, d)
+	if gone != 0 {
+		lost := itemOf(s.View(refOf(gone)))
+		m.remove(s, refOf(gone), &lost)
+		m.evicted.Add(1)
+	}
+	if made != 0 {
+		m.sketch.note(tagOf(h))
+		if at == nil {
+			m.newest.push(wordOf(made, tagOf(h)), 2*m.newEntries()+fewestNew)
+		}
 	}
 }
 
 // Drop forgets ref: when it has returned, the old copy is gone.
-func (m *Memory) Drop(ref Ref) {
-	m.index.drop(&ref, nil)
-	m.rows.drop(ref)
-	m.absences.drop(ref)
+func (m *Memory) Drop(ref Ref) { m.drop(&ref, 0) }
+
+// drop forgets ref if it is only, or only is 0, and reports whether it did.
+func (m *Memory) drop(ref *Ref, only arena.Ref) bool {
+	h := m.index.hash(ref)
+	s := m.arena.Enter()
+	defer s.Leave()
+
+	st := m.index.stripe(tagOf(h))
+	st.mu.Lock() // an entry that moves is not always seen without
+	x, at, word := m.search(s, h, ref)
+	if at == nil || only != 0 && refOf(word) != only {
+		st.mu.Unlock()
+		return false
+	}
+	at.Store(0)
+	st.used--
+	st.mu.Unlock()
+	m.remove(s, refOf(word), &x)
+	return true
 }
 
-// Stats returns a snapshot of the counters. It waits for maintenance, some
-// microseconds: it is for scrapes, not for requests.
+// takes returns the bytes that an entry takes in the arena.
+func (m *Memory) takes(x *item) int64 { return int64(m.arena.SlotBytes(x.Len())) }
+
+// counted notes that an entry has come (1), or gone (-1).
+func (m *Memory) counted(x *item, n int64) {
+	bytes := n * m.takes(x)
+	m.entries.Add(n)
+	if x.absent() {
+		m.negative.Add(n)
+		m.absences.Add(bytes)
+	}
+	m.shares.of(x.ref()).add(n, bytes)
+}
+
+// remove frees an entry that no reader finds any more, with its copies and what is attached.
+func (m *Memory) remove(s arena.Section, ref arena.Ref, x *item) {
+	m.counted(x, -1)
+	if n := x.attachment(); n != 0 {
+		m.attached.remove(n)
+	}
+	for k := x.copies(); k != 0; {
+		c := itemOf(s.View(k))
+		next := c.copies()
+		m.copyBytes.Add(-m.takes(&c))
+		m.arena.Free(k)
+		k = next
+	}
+	m.arena.Free(ref)
+}
+
+// add writes an entry for d, evicting others where there is no room; 0: it is not kept.
+func (m *Memory) add(ref *Ref, d *row.Document) arena.Ref {
+	text := d.Size() - len(d.Key()) + len(ref.Key)
+	if m.closed.Load() || entryHead+text > m.largest || d.Absent() && !m.roomForAbsence() {
+		return 0
+	}
+	var e entry
+	number := m.attached.add(d.Attached())
+	if !e.set(ref, d, m.put.Add(1), number) {
+		m.attached.remove(number)
+		return 0
+	}
+	made := m.write(e.head[:e.size], row.BytesOf(string(ref.Key)), d.Body())
+	if made == 0 {
+		m.attached.remove(number)
+		return 0
+	}
+	s := m.arena.Enter()
+	x := itemOf(s.View(made))
+	m.counted(&x, 1)
+	s.Leave()
+	if n := m.entries.Load(); n%keysOfBlock == 0 && m.mayGrow(m.sketch.bytes()) {
+		m.sketch.fit(int(n))
+	}
+	return made
+}
+
+// Stats returns a snapshot of the counters. It looks at every page of the arena: it is for
+// scrapes, not for requests.
 func (m *Memory) Stats() Stats {
-	// A Drop has forgotten its document at once, but its bytes are counted until
-	// maintenance has run.
-	m.rows.cache.CleanUp()
-	m.absences.cache.CleanUp()
-	negative := uint64(max(m.absences.cache.EstimatedSize(), 0))
 	hits, misses := m.lookups.sum()
+	held := m.arena.Stats()
 	return Stats{
-		Entries:   uint64(max(m.rows.cache.EstimatedSize(), 0)) + negative,
-		Bytes:     m.rows.cache.WeightedSize() + m.absences.cache.WeightedSize(),
+		Entries:   uint64(max(m.entries.Load(), 0)),
 		CopyBytes: uint64(max(m.copyBytes.Load(), 0)),
-		MaxBytes:  m.maxBytes,
-		Negative:  negative,
+		MaxBytes:  uint64(m.maxBytes),
+		Negative:  uint64(max(m.negative.Load(), 0)),
 		Hits:      hits,
 		Misses:    misses,
 		Evictions: m.evicted.Load(),
+		Bytes:     held.SlotBytes,
+		HeldBytes: held.HeldBytes + uint64(m.index.bytes.Load()+m.sketch.bytes()),
 	}
 }
 
 // Close forgets everything; a Put that begins later keeps nothing.
 func (m *Memory) Close() error {
 	m.closed.Store(true)
-	for _, s := range []*segment{&m.rows, &m.absences} {
-		s.cache.InvalidateAll()
-		s.cache.CleanUp()
+	s := m.arena.Enter()
+	for i := range m.index.stripes {
+		m.clear(s, &m.index.stripes[i])
 	}
-	m.index.clear()
+	s.Leave()
+	m.arena.Trim()
 	return nil
 }
 
-func (s *segment) put(ref Ref, d *row.Document) {
-	s.cache.Set(ref, d)
-	// Set leaves eviction to who is at it already, and may have passed ref by, or be
-	// without a processor for long. CleanUp evicts now, so that the bound holds.
-	s.cache.CleanUp()
-}
-
-func (s *segment) drop(ref Ref) {
-	// Fast path: most drops are of keys that are not held, and looking is
-	// cheaper than locking. The caller orders Put and Drop of one key, so that
-	// nothing can appear in between.
-	if _, ok := s.cache.GetEntryQuietly(ref); ok {
-		s.cache.Invalidate(ref)
+// clear forgets what is in a stripe.
+func (m *Memory) clear(s arena.Section, st *indexStripe) {
+	st.mu.Lock()
+	t := st.table.Swap(newTable(2))
+	m.index.bytes.Add(int64(2-len(t.buckets)) * bucketBytes)
+	st.used = 0
+	st.mu.Unlock()
+	for i := range t.buckets {
+		for j := range t.buckets[i] {
+			if ref := refOf(t.buckets[i][j].Swap(0)); ref != 0 {
+				x := itemOf(s.View(ref))
+				m.remove(s, ref, &x)
+			}
+		}
 	}
 }

@@ -108,7 +108,7 @@ func gcSeconds() float64 {
 }
 
 // resident returns the bytes of the process that are in memory.
-func resident(b *testing.B) int64 {
+func resident(b testing.TB) int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		b.Skip("needs /proc: ", err)

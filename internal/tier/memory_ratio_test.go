@@ -89,11 +89,12 @@ func BenchmarkMemory_HitRatio(b *testing.B) {
 
 func memoryRatio(b *testing.B, next trace, entries int) float64 {
 	const body = 64
-	probe := openMemory(b, 1<<20)
-	put(probe, "100000", body, 1)
-	each := int64(probe.Stats().Bytes)
-	m := openMemory(b, each*int64(entries)*20/19) // rows have 19/20 of it
+	each := int64(128 + 16) // a slot, and a share of index and sketch
+	m := openMemory(b, each*int64(entries))
 	var buf []byte
+	defer func() {
+		b.ReportMetric(float64(m.Stats().Entries)/float64(entries), "of-entries")
+	}()
 	return ratio(next, func(key uint64) bool {
 		buf = strconv.AppendUint(buf[:0], key, 10)
 		_, ok := m.Get(tier.Ref{Resource: 1, Key: alias(buf)})

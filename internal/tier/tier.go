@@ -36,7 +36,8 @@ type Tier interface {
 // Stats is a snapshot of a tier's counters.
 type Stats struct {
 	Entries   uint64 // documents held, rows and absences
-	Bytes     uint64 // that they take, keys and bookkeeping included
+	Bytes     uint64 // that they take, keys and what is kept with each included
+	HeldBytes uint64 // of MaxBytes, what is taken: Bytes, what is not used of it, and the index
 	CopyBytes uint64 // of Bytes, those of compressed copies
 	MaxBytes  uint64 // the bound
 	Negative  uint64 // of Entries, those that say that there is no row

@@ -48,9 +48,9 @@ func appendAnswer(
 	case a.doc != nil && a.media != nil && !a.media.stored():
 		dst = appendRenamed(dst, a)
 	case a.doc != nil && headOnly:
-		return append(dst, a.doc.WireHead()...)
+		return a.doc.AppendWireHead(dst)
 	case a.doc != nil:
-		return append(dst, a.doc.Wire()...)
+		return a.doc.AppendWire(dst)
 	case a.tag != "":
 		dst = http1.AppendEnd(http1.AppendHeader(dst, "Etag", a.tag))
 	case a.kind == "":

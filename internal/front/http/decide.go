@@ -267,8 +267,8 @@ func (q *question) conclude(
 // and then compressed, although it holds what is current.
 func (a *accepted) held(list []byte, doc, rep *row.Document, weak bool) (string, bool) {
 	// Fast path: the one tag that the client was sent.
-	if tag := rep.ETag(); string(list) == tag && a.takes(rep.Coding()) {
-		return tag, true
+	if rep.HasETag(row.Alias(list)) && a.takes(rep.Coding()) {
+		return row.Alias(list), true
 	}
 
 	// Slow path.

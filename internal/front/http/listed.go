@@ -133,7 +133,7 @@ func (s *loop) answerKept(
 	if q.askKept(s.live, &s.memo, r, res.Resource, res.rule) != nil {
 		return out, false
 	}
-	list, at := res.LookupList(s.spelling(r, q.media), q.media.format, &s.snapshot)
+	list, at := res.LookupList(s.spelling(r, q.media), q.media.format, &s.Snapshot)
 	if list == nil || !q.takes(resource.Hit, at) {
 		return out, false
 	}

@@ -94,7 +94,7 @@ func (l *protocol) Prefetch(of eventloop.Scope, inputs [][]byte) {
 			s.fetches.Add(res.Resource, what[at+1:], row.FormatJSON)
 		}
 	}
-	s.lookups.Prefetch()
+	s.lookups.Prefetch(&s.Snapshot)
 	s.fetches.Fetch()
 }
 
@@ -157,6 +157,7 @@ const (
 
 // answer appends the answer to r if memory has it.
 func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, place) {
+	s.Snapshot.Reuse()
 	var t target
 	switch err := s.live.route(&s.memo, p, r, &t); {
 	case err != nil:
@@ -181,7 +182,7 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 	if q.ask(s.live, &s.memo, r, res.Resource, res.rule, t.key) != nil {
 		return out, inDatabase
 	}
-	doc, state, at := res.Lookup(q.key, q.media.format, &s.snapshot)
+	doc, state, at := res.Lookup(q.key, q.media.format, &s.Snapshot)
 	if !q.takes(state, at) {
 		return out, inDatabase
 	}
@@ -246,9 +247,9 @@ func (s *loop) collect(
 			for _, k := range l.keys[i:min(i+fewKeys, len(l.keys))] {
 				s.lookups.Add(q.res, k, q.media.format)
 			}
-			s.lookups.Get(&s.snapshot)
+			s.lookups.Get(&s.Snapshot)
 		}
-		doc, state, as := s.lookups.Result(i%fewKeys, &s.snapshot)
+		doc, state, as := s.lookups.Result(i%fewKeys, &s.Snapshot)
 		if state == resource.Stale || !q.takes(state, as) {
 			return 0, 0, nil
 		}
@@ -338,13 +339,12 @@ const maxSeen = 8
 // writer; counters are read by others.
 type loop struct {
 	memo
-	of       *protocol
-	live     *settings
-	snapshot resource.Snapshot
-	lookups  resource.Lookups
-	fetches  resource.ListFetches
-	r        request              // that is being answered
-	once     map[row.Key]struct{} // the keys of a long list
+	of      *protocol
+	live    *settings
+	lookups resource.Lookups
+	fetches resource.ListFetches
+	r       request              // that is being answered
+	once    map[row.Key]struct{} // the keys of a long list
 
 	byName map[string]*loopResource
 	seen   []*loopResource // looked up in this wake-up: a handful
@@ -378,7 +378,6 @@ func (s *loop) BeginTurn(now time.Time) {
 	}
 	s.Begin(now, live.Access)
 	s.now = now
-	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
 }
 

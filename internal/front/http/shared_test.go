@@ -22,8 +22,8 @@ func TestLoop_SharedLinesSayWhatIsSo(t *testing.T) {
 	s.BeginTurn(now)
 	var at resource.AsOf
 	eventually(t, "a hit", func() bool {
-		s.snapshot.Begin(time.Now())
-		_, state, of := s.resource("depts").Lookup("10", row.FormatJSON, &s.snapshot)
+		s.Snapshot.Begin(time.Now())
+		_, state, of := s.resource("depts").Lookup("10", row.FormatJSON, &s.Snapshot)
 		if of != nil {
 			at = *of
 		}

@@ -68,6 +68,7 @@ func (b *Batch) Add(s *Scope, by Reader, r *Read) {
 			b.bytes += len(f.Doc.Body())
 		}
 	}
+	Keep(r.Found)
 	b.keys += len(r.Keys)
 	b.reads = append(b.reads, r)
 }

@@ -73,7 +73,7 @@ func (s *Scope) getList(r *Reader, q *Query, value string, f *Found) whereabouts
 		f.Err = ErrForbidden
 		return atHand
 	}
-	list, at := res.LookupList(s.spell(q, value), f.format, &s.snapshot)
+	list, at := res.LookupList(s.spell(q, value), f.format, &s.Snapshot)
 	if list == nil || !r.Who.takes(res, resource.Hit, at) {
 		return inDatabase
 	}

@@ -73,13 +73,14 @@ func (s *Scope) Get(r Reader, key []byte, f *Found) bool {
 	if where != inTier {
 		return where == atHand
 	}
-	doc, state, at := f.Res.Lookup(of, f.format, &s.snapshot)
+	doc, state, at := f.Res.Lookup(of, f.format, &s.Snapshot)
 	return s.take(&r, f, doc, state, at)
 }
 
 // GetAll is Get of several keys, which are looked up together. It returns how many it has
-// found before the first that memory has no answer for.
+// found before the first that memory has no answer for. What was found before is used no more.
 func (s *Scope) GetAll(r Reader, keys [][]byte, found []Found) (n int) {
+	s.Snapshot.Reuse()
 	if len(keys) == 1 {
 		if s.Get(r, keys[0], &found[0]) {
 			return 1
@@ -117,14 +118,14 @@ func (s *Scope) getSome(r *Reader, keys [][]byte, found []Found) int {
 			s.lookups.Add(f.Res.Resource, of, f.format)
 		}
 	}
-	s.lookups.Get(&s.snapshot)
+	s.lookups.Get(&s.Snapshot)
 	looked := 0
 	for i := range found {
 		switch where[i] {
 		case inDatabase:
 			return i
 		case inTier:
-			doc, state, at := s.lookups.Result(looked, &s.snapshot)
+			doc, state, at := s.lookups.Result(looked, &s.Snapshot)
 			if looked++; !s.take(r, &found[i], doc, state, at) {
 				return i
 			}
@@ -290,7 +291,12 @@ func (s *Store) atOnce(res *Served) int {
 // the answer.
 func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss, read *atomic.Int64) {
 	list = s.loadLists(ctx, res, list, read)
-	seen := make(map[*row.Document]struct{}) // whoever names a row often reads it once
+	list, repeated := firsts(list)
+	defer func() {
+		for _, m := range repeated { // each has the same document
+			*m.To = *m.first.To
+		}
+	}()
 	for len(list) > 0 {
 		if read.Load() > front.AnswerBytes {
 			for i := range list {
@@ -312,15 +318,42 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss, read *ato
 			some[i].set(&answers[i])
 			if d := some[i].To.Doc; d != nil {
 				documents, size = documents+1, size+len(d.Body())
-				if _, ok := seen[d]; !ok {
-					seen[d] = struct{}{}
-					read.Add(int64(len(d.Body())))
-				}
+				read.Add(int64(len(d.Body())))
 			}
 			s.observe(res.name, CodeOf(some[i].To.Err), time.Since(began))
 		}
 		s.unsent.Learn(res.name, documents, size)
 	}
+}
+
+// A repetition is a miss of a key that was missed before.
+type repetition struct {
+	Miss
+	first Miss
+}
+
+// firsts returns the misses of a list without those that ask for what an earlier one does:
+// whoever names a row often reads it once.
+func firsts(list []Miss) (once []Miss, repeated []repetition) {
+	if len(list) < 2 {
+		return list, nil
+	}
+	type asked struct {
+		key     row.Key
+		inexact bool
+	}
+	seen := make(map[asked]int, len(list))
+	once = make([]Miss, 0, len(list))
+	for _, m := range list {
+		of := asked{m.Key, m.To.Inexact}
+		if at, ok := seen[of]; ok {
+			repeated = append(repeated, repetition{m, once[at]})
+			continue
+		}
+		seen[of] = len(once)
+		once = append(once, m)
+	}
+	return once, repeated
 }
 
 // errStaleAbsence is the error of a row of which memory alone says, flagged as stale, that it

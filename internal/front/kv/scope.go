@@ -22,13 +22,12 @@ type Scope struct {
 	Issued any      // the tokens of this wake-up
 	Items  bool     // resources of items are read as such, and not as documents
 
-	store    *Store
-	snapshot resource.Snapshot
-	byName   map[string]*Served
-	seen     []*Served // looked up in this wake-up: a handful
-	lookups  resource.Lookups
-	path     []byte // scratch of the access log
-	text     []byte // scratch of what a query asks for
+	store   *Store
+	byName  map[string]*Served
+	seen    []*Served // looked up in this wake-up: a handful
+	lookups resource.Lookups
+	path    []byte // scratch of the access log
+	text    []byte // scratch of what a query asks for
 }
 
 // A Served is a resource as one loop sees it, with the counters that the loop alone
@@ -67,7 +66,6 @@ func (s *Scope) BeginTurn(now time.Time) {
 	}
 	s.Begin(now, s.Live.Access)
 	s.Issued = s.Live.IssuedNow()
-	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
 }
 
@@ -147,7 +145,7 @@ func (s *Scope) Prefetch(keys [][]byte) {
 			s.lookups.Add(res.Resource, rowKey, res.format)
 		}
 	}
-	s.lookups.Prefetch()
+	s.lookups.Prefetch(&s.Snapshot)
 }
 
 // Count notes answers from memory.

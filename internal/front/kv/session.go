@@ -67,23 +67,44 @@ func (c *Session) Owe(r *Read) bool {
 	if n > front.AnswerBytes {
 		return false
 	}
+	Keep(r.Found)
 	c.rest = &Batch{reads: []*Read{r}, claimed: n}
 	c.Peer.Add(n)
 	return true
 }
 
-// pinned returns how many bytes documents have, each counted once.
+// pinned returns how many bytes documents have, each counted once however often it was looked
+// up.
 func pinned(found []Found) (sum int64) {
-	seen := make(map[*row.Document]struct{}, len(found))
+	seen := make(map[*byte]struct{}, len(found))
 	for i := range found {
 		d := found[i].Doc
-		if _, ok := seen[d]; d == nil || ok {
+		if d == nil {
 			continue
 		}
-		seen[d] = struct{}{}
-		sum += int64(len(d.Body()))
+		if _, ok := seen[d.Place()]; !ok {
+			seen[d.Place()] = struct{}{}
+			sum += int64(len(d.Body()))
+		}
 	}
 	return sum
+}
+
+// Keep makes documents that the loop was lent good beyond its turn, each once.
+func Keep(found []Found) {
+	kept := make(map[*byte]*row.Document, len(found))
+	for i := range found {
+		f := &found[i]
+		if f.Doc == nil {
+			continue
+		}
+		d := kept[f.Doc.Place()]
+		if d == nil {
+			d = f.Doc.Keep()
+			kept[f.Doc.Place()] = d
+		}
+		f.Doc = d
+	}
 }
 
 // MustAuth reports whether nothing is answered before a token has been sent.

@@ -99,15 +99,14 @@ func (l *Protocol) step(c *eventloop.Conn, s *scope, in, out []byte) (int, []byt
 // A scope is what the connections of one loop share. The loop is its one
 // writer; counters are read by others.
 type scope struct {
-	f        *Front
-	x        exchange
-	req      http1.Request
-	snapshot resource.Snapshot
-	counts   counts
-	links    *resource.Resource // whose hits tally counts
-	tally    *resource.Tally
-	second   int64
-	date     []byte
+	f      *Front
+	x      exchange
+	req    http1.Request
+	counts counts
+	links  *resource.Resource // whose hits tally counts
+	tally  *resource.Tally
+	second int64
+	date   []byte
 
 	front.Turn
 	answered front.Timed
@@ -133,7 +132,6 @@ func (s *scope) BeginTurn(now time.Time) {
 	}
 	s.x.now = now
 	s.Begin(now, s.f.Access)
-	s.snapshot.Begin(now)
 	if sec := now.Unix(); sec != s.second {
 		s.second = sec
 		s.date = http1.AppendDate(s.date[:0], now)
@@ -164,8 +162,9 @@ func (s *scope) answer(
 		return x.miss(out)
 	}
 	key := row.Key(row.Alias(x.asked.code))
+	s.Snapshot.Reuse()
 	// Better stale, and flagged as such, than late.
-	doc, state, _ := x.o.links.Lookup(key, row.FormatPrepared, &s.snapshot)
+	doc, state, _ := x.o.links.Lookup(key, row.FormatPrepared, &s.Snapshot)
 	switch {
 	case state == resource.Miss:
 		return out, inDatabase

@@ -33,6 +33,7 @@ func (t *turn) readBeside(keys [][]byte) (r gatRead) {
 			r.misses = append(r.misses, s.Miss(&by, key, f))
 		}
 	}
+	kv.Keep(r.found)
 	return r
 }
 

@@ -32,7 +32,8 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 			return out
 		}
 	}
-	doc, found, at := res.Lookup(row.Key(g.Key), row.Format(g.Format), &s.snapshot)
+	s.Snapshot.Reuse()
+	doc, found, at := res.Lookup(row.Key(g.Key), row.Format(g.Format), &s.Snapshot)
 	if found != resource.Hit && found != resource.Absent || g.Flags&rows.NoCache != 0 ||
 		g.Min != "" && !c.includes(at, g.Min) {
 		// Slow path: the database, a stale copy, or a position that must be waited for.
@@ -41,7 +42,8 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 	}
 	state, etag, body := rows.Absent, "", []byte(nil)
 	if found == resource.Hit {
-		state, etag, body = rows.Found, doc.ETag(), doc.Body()
+		s.etag = doc.AppendETag(s.etag[:0])
+		state, etag, body = rows.Found, row.Alias(s.etag), doc.Body()
 		if g.IfNoneMatch == etag {
 			state, body = rows.NotModified, nil
 		}
@@ -56,13 +58,13 @@ func (c *conn) get(s *scope, e *gofast.Event, out []byte) []byte {
 	}
 	s.prefix = rows.AppendHitHead(s.prefix, state, etag, s.asOfText(at), len(body))
 	if len(s.prefix)+len(body) > c.single {
-		c.respond(e.Opaque, e.ID, bytes.Clone(s.prefix), body)
+		c.respond(e.Opaque, e.ID, bytes.Clone(s.prefix), bytes.Clone(body))
 		return out
 	}
 	s.message = gofast.Message{ID: e.ID, Prefix: s.prefix, Data: body}
 	grown, err := c.session.AppendResponse(out, e.Opaque, &s.message)
 	if err != nil {
-		c.respond(e.Opaque, e.ID, bytes.Clone(s.prefix), body)
+		c.respond(e.Opaque, e.ID, bytes.Clone(s.prefix), bytes.Clone(body))
 		return out
 	}
 	return grown
@@ -162,7 +164,8 @@ func (c *conn) allHits(s *scope, e *gofast.Event, res *served) bool {
 	b = rows.AppendAnswersHead(b, len(g.Keys))
 	absent := 0
 	for _, k := range g.Keys {
-		doc, state, at := res.Lookup(row.Key(k), row.Format(g.Format), &s.snapshot)
+		s.Snapshot.Reuse()
+		doc, state, at := res.Lookup(row.Key(k), row.Format(g.Format), &s.Snapshot)
 		if state != resource.Hit && state != resource.Absent ||
 			g.Min != "" && !c.includes(at, g.Min) || len(b) > pumpSize {
 			return false
@@ -173,7 +176,8 @@ func (c *conn) allHits(s *scope, e *gofast.Event, res *served) bool {
 			continue
 		}
 		body := doc.Body()
-		b = rows.AppendHitHead(b, rows.Found, doc.ETag(), s.asOfText(at), len(body))
+		s.etag = doc.AppendETag(s.etag[:0])
+		b = rows.AppendHitHead(b, rows.Found, row.Alias(s.etag), s.asOfText(at), len(body))
 		b = append(b, body...)
 	}
 	for i := range g.Keys {

@@ -19,10 +19,10 @@ const maxSeen = 8
 // A scope is what the connections of one loop share. The loop is its one
 // writer; counters are read by others.
 type scope struct {
-	f        *Front
-	live     *Options
-	issued   any // the tokens of this wake-up
-	snapshot resource.Snapshot
+	f      *Front
+	live   *Options
+	issued any    // the tokens of this wake-up
+	etag   []byte // of the document that is answered with
 
 	byName map[string]*served
 	seen   []*served // looked up in this wake-up: a handful
@@ -73,7 +73,6 @@ func (s *scope) BeginTurn(now time.Time) {
 	}
 	s.Begin(now, s.live.Access)
 	s.issued = s.live.issued()
-	s.snapshot.Begin(now)
 	s.seen = s.seen[:0]
 	s.asOf = s.asOf[:0]
 }

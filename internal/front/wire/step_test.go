@@ -75,7 +75,7 @@ func warm(t testing.TB, f *Front, name, key string) {
 		s.BeginTurn(time.Now())
 		r, _ := f.live.Load().Resources.Lookup(name)
 		_, _ = r.Get(t.Context(), "10", resource.Options{})
-		_, state, _ := r.Lookup("10", 0, &s.snapshot)
+		_, state, _ := r.Lookup("10", 0, &s.Snapshot)
 		return state == resource.Hit
 	})
 }
