@@ -142,11 +142,12 @@ torture: ## connections that cut, close and reset at random for DURATION (1h), a
 	$(MAKE) guards GUARDS=$(DURATION)
 
 .PHONY: guards
-guards: ## the arena where freed memory is overwritten, then where it is inaccessible: its tests, GUARDS (0s) of torture
+guards: ## the arena where freed memory is overwritten, then where it is inaccessible: its tests, GUARDS (0s) of torture; who reads it
 	for tag in arena_poison arena_protect; do \
 		$(GO) vet -tags=$$tag ./internal/arena && \
 		$(GO) test -tags=$$tag -count=1 ./internal/arena -torture.duration=$(GUARDS) -timeout 0 || exit 1; \
 	done
+	$(GO) test -tags=arena_poison -count=1 -timeout 30m ./internal/tier ./internal/resource ./internal/front/...
 
 .PHONY: robust
 robust: deps ## everything fails that hotrow depends on: the failure matrix, as a table
