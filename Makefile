@@ -66,7 +66,7 @@ test: deps vet lint ## everything that a change must pass (a quarter of an hour)
 	scripts/test $(TESTFLAGS)
 
 .PHONY: test-long
-test-long: deps ## the packages whose tests have long forms, in these (a quarter of an hour); CI runs it behind make test
+test-long: deps ## the packages whose tests have long forms, in these (a quarter of an hour): before a release
 	scripts/test --long $(TESTFLAGS)
 
 .PHONY: test-new
