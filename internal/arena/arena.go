@@ -170,11 +170,11 @@ func (a *Arena) reserve(n int) (Ref, error) {
 		return 0, ErrFull
 	}
 	slot := a.mem[ref.offset():]
-	a.guard.taken(slot[:a.slotBytes(n)])
+	a.guard.taken(slot[:a.SlotBytes(n)])
 	head(slot).Store(0) // not an entry yet
 	a.count.Entries++
 	a.count.EntryBytes += uint64(n)
-	a.count.SlotBytes += uint64(a.slotBytes(n))
+	a.count.SlotBytes += uint64(a.SlotBytes(n))
 	return ref, nil
 }
 
@@ -209,7 +209,7 @@ func (a *Arena) Free(ref Ref) {
 	h.Store(n | dying)
 	a.count.Entries--
 	a.count.EntryBytes -= uint64(n)
-	a.count.SlotBytes -= uint64(a.slotBytes(int(n)))
+	a.count.SlotBytes -= uint64(a.SlotBytes(int(n)))
 	a.bury(ref, int(n))
 }
 

@@ -57,10 +57,7 @@ func (a *Arena) class(n int) int {
 }
 
 // SlotBytes returns how many bytes an entry of n bytes takes, its head among them.
-func (a *Arena) SlotBytes(n int) int { return a.slotBytes(n) }
-
-// slotBytes is SlotBytes.
-func (a *Arena) slotBytes(n int) int {
+func (a *Arena) SlotBytes(n int) int {
 	if c := a.class(n); c != runs {
 		return a.classes[c].size
 	}

@@ -19,12 +19,12 @@ type guard struct {
 // hold takes entries that no reader has, and returns those that may be used again.
 func (g *guard) hold(a *Arena, list []dead) []dead {
 	for _, d := range list {
-		g.bytes += a.slotBytes(int(d.n))
+		g.bytes += a.SlotBytes(int(d.n))
 	}
 	g.held = append(g.held, list...)
 	free := 0
 	for ; g.bytes > len(a.mem)/heldShare; free++ {
-		g.bytes -= a.slotBytes(int(g.held[free].n))
+		g.bytes -= a.SlotBytes(int(g.held[free].n))
 	}
 	list, g.held = g.held[:free:free], g.held[free:]
 	return list

@@ -64,7 +64,7 @@ type dead struct {
 func (a *Arena) bury(ref Ref, n int) {
 	l := &a.limbo[a.side.Load()]
 	l.dead = append(l.dead, dead{ref, uint32(n)})
-	size := uint64(a.slotBytes(n))
+	size := uint64(a.SlotBytes(n))
 	l.bytes += size
 	a.count.LimboBytes += size
 	if a.unlooked++; a.unlooked >= lookEvery {
@@ -85,7 +85,7 @@ func (a *Arena) reclaim() bool {
 	a.side.Store(other)
 	l := &a.limbo[other]
 	for _, d := range l.dead {
-		slot := a.mem[d.ref.offset():][:a.slotBytes(int(d.n))]
+		slot := a.mem[d.ref.offset():][:a.SlotBytes(int(d.n))]
 		head(slot).Store(0)
 		a.guard.freed(slot)
 	}

@@ -146,6 +146,6 @@ func (a *Arena) checkEntry(ref Ref, found *Stats) {
 	if n := a.entry(ref); n != 0 {
 		found.Entries++
 		found.EntryBytes += uint64(n)
-		found.SlotBytes += uint64(a.slotBytes(int(n)))
+		found.SlotBytes += uint64(a.SlotBytes(int(n)))
 	}
 }

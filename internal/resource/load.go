@@ -84,7 +84,7 @@ func (f *revision) begin(ctx context.Context, keys []row.Key, o *Options, list [
 		}
 		if a, again := held[rd.key]; again {
 			rd.answer = a
-			f.r.counts.hits.Add(1)
+			f.countKept(&rd.answer)
 			continue
 		}
 		if lead = f.open(rd, o, &at, lead); rd.lease == nil && rd.answer.Err == nil && held != nil {
@@ -170,17 +170,24 @@ func (f *revision) remembered(
 	if !f.followed() { // it has a ttl
 		a.Token = a.Token.unsure()
 	}
-	switch state {
-	case Absent:
-		f.r.counts.negative.Add(1)
-	case Stale:
-		f.r.counts.stale.Add(1)
+	if state == Stale {
 		flagged := at.stale(doc, age)
 		a.Origin, a.Token, a.Lag = HitStale, flagged.Token, flagged.Lag
+	}
+	f.countKept(&a)
+	return a
+}
+
+// countKept counts an answer that memory has given.
+func (f *revision) countKept(a *Answer) {
+	switch {
+	case a.Origin == HitStale:
+		f.r.counts.stale.Add(1)
+	case a.Doc.Absent():
+		f.r.counts.negative.Add(1)
 	default:
 		f.r.counts.hits.Add(1)
 	}
-	return a
 }
 
 // canonical returns the one text of a key that may be kept, in memory of its

@@ -294,7 +294,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss, read *ato
 	list, repeated := firsts(list)
 	defer func() {
 		for _, m := range repeated { // each has the same document
-			*m.To = *m.first.To
+			*m.to = *m.first
 		}
 	}()
 	for len(list) > 0 {
@@ -327,10 +327,7 @@ func (s *Store) loadAll(ctx context.Context, res *Served, list []Miss, read *ato
 }
 
 // A repetition is a miss of a key that was missed before.
-type repetition struct {
-	Miss
-	first Miss
-}
+type repetition struct{ to, first *Found }
 
 // firsts returns the misses of a list without those that ask for what an earlier one does:
 // whoever names a row often reads it once.
@@ -347,7 +344,7 @@ func firsts(list []Miss) (once []Miss, repeated []repetition) {
 	for _, m := range list {
 		of := asked{m.Key, m.To.Inexact}
 		if at, ok := seen[of]; ok {
-			repeated = append(repeated, repetition{m, once[at]})
+			repeated = append(repeated, repetition{m.To, once[at].To})
 			continue
 		}
 		seen[of] = len(once)
