@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/tlstest"
@@ -61,7 +62,7 @@ func TestTokens_AreNeededWhereOthersReach(t *testing.T) {
 	}
 	defer over.Close()
 	_, port, _ := net.SplitHostPort(over.Addr().String())
-	for _, host := range []string{outside(t), "127.0.0.1"} { // whoever asks
+	for _, host := range []string{dbtest.Elsewhere(t), "127.0.0.1"} { // whoever asks
 		t.Run(host, func(t *testing.T) {
 			tokensAreNeeded(t, func() *client {
 				return dialAt(t, "tcp", net.JoinHostPort(host, port), nil)
@@ -221,21 +222,4 @@ func TestShutdown_EndsConnections(t *testing.T) {
 	if got := c.read(1); got != "" || waittest.Late(time.Since(begin), 5*time.Second) {
 		t.Errorf("%q after %v", got, time.Since(begin))
 	}
-}
-
-// outside returns an address of this machine that is not of the loopback, so that a listener
-// on every address takes the connection for one of others.
-func outside(t *testing.T) string {
-	t.Helper()
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && n.IP.To4() != nil {
-			return n.IP.String()
-		}
-	}
-	t.Fatal("this machine has no address but those of the loopback")
-	return ""
 }

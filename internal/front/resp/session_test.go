@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/front/kv"
 	"github.com/hotrow/hotrow/internal/waittest"
@@ -92,7 +93,7 @@ func TestAuth_WhereOthersReach(t *testing.T) {
 		_, port, _ := net.SplitHostPort(over.Addr().String())
 		return dialAt(t, "tcp", net.JoinHostPort(host, port), nil)
 	}
-	for _, host := range []string{outside(t), "127.0.0.1"} { // whoever asks
+	for _, host := range []string{dbtest.Elsewhere(t), "127.0.0.1"} { // whoever asks
 		t.Run(host, func(t *testing.T) {
 			theAuthOf(t, far(t, false, host))
 			far(t, true, host).want("GET depts:10", bulk(dept10))
@@ -121,23 +122,6 @@ func theAuthOf(t *testing.T, c *client) {
 	if got := c.reply(); got != "-ERR Protocol error: unauthenticated multibulk length\r\n" {
 		t.Errorf("many arguments of somebody unknown: %q", got)
 	}
-}
-
-// outside returns an address of this machine that is not of the loopback, so that a listener
-// on every address takes the connection for one of others.
-func outside(t *testing.T) string {
-	t.Helper()
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && n.IP.To4() != nil {
-			return n.IP.String()
-		}
-	}
-	t.Fatal("this machine has no address but those of the loopback")
-	return ""
 }
 
 func TestKeys_AsConfigured(t *testing.T) {

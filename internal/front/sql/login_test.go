@@ -3,7 +3,6 @@ package sqlfront
 import (
 	"context"
 	"crypto/tls"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -133,12 +132,9 @@ func TestLogin_TrustIsForThisMachine(t *testing.T) {
 		{filepath.Join(t.TempDir(), ".s.PGSQL.5432"), false, true},
 		{"0.0.0.0:0", false, false}, // whoever asks: others can
 		{"0.0.0.0:0", true, true},
-		{elsewhere(t), false, false},
-		{elsewhere(t), true, true},
+		{dbtest.Elsewhere(t) + ":0", false, false},
+		{dbtest.Elsewhere(t) + ":0", true, true},
 	} {
-		if tt.listen == "" {
-			continue
-		}
 		s := newStand(t, trusting, way{listen: tt.listen,
 			options: func(o *Options) { o.TrustUpstream = tt.trust }})
 		got, want := whoAmI(t, s.url), "postgres"
@@ -157,21 +153,6 @@ func TestLogin_TrustIsForThisMachine(t *testing.T) {
 			t.Errorf("at %s %d are counted as refused for it", tt.listen, refused)
 		}
 	}
-}
-
-// elsewhere returns an address of this machine that is not of the loopback; "": it has none.
-func elsewhere(t *testing.T) string {
-	t.Helper()
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
-			return net.JoinHostPort(n.IP.String(), "0")
-		}
-	}
-	return ""
 }
 
 // TestLogin_BoundsAreTold: who is one too many, and who finds no database, hears why.
