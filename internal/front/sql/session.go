@@ -58,11 +58,25 @@ func (s *session) pumpClient() {
 			return
 		}
 		if taken { // else nobody is there to take it, and what the server has said last comes first
-			taken = s.track.forward(p) && s.server.send(p) == nil
+			taken = s.passOn(p) == nil
 			s.site.f.count.bytesIn.Add(uint64(len(p)))
 		}
 		release(c)
 	}
+}
+
+// passOn passes on bytes of the client.
+func (s *session) passOn(p []byte) error {
+	before, ok := s.track.forward(p)
+	if !ok {
+		return net.ErrClosed
+	}
+	if len(before) > 0 {
+		if err := s.server.send(before); err != nil {
+			return err
+		}
+	}
+	return s.server.send(p)
 }
 
 // pumpServer passes on what the server sends, until it sends no more. first has already come.
@@ -92,11 +106,14 @@ func (s *session) pass(p []byte) error {
 		return nil
 	}
 	c := &s.site.f.count
-	c.groups.Add(s.track.answer(p))
-	c.bytesOut.Add(uint64(len(p)))
-	if err := s.client.send(p); err != nil {
-		_ = s.conn.Close() // it is gone
-		return err
+	pieces, ended := s.track.answer(p)
+	c.groups.Add(ended)
+	for _, piece := range pieces {
+		c.bytesOut.Add(uint64(len(piece)))
+		if err := s.client.send(piece); err != nil {
+			_ = s.conn.Close() // it is gone
+			return err
+		}
 	}
 	return nil
 }

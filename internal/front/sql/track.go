@@ -17,28 +17,31 @@ type track struct {
 	idle     bool       // the server is in no transaction, by its last ReadyForQuery
 	ended    bool       // hotrow has ended the session
 	groups   uint64     // that have been answered
+	pieces   [][]byte   // of what has come last; its memory belongs to the server's side
 	observer *observer  // nil: nobody looks
 }
 
-// forward notes what the client has sent. It reports false when the session has ended, so that
-// this must not go to the server.
-func (t *track) forward(p []byte) bool {
+// forward notes what the client has sent. It returns what goes to the server in front of p, and
+// false when the session has ended, so that nothing must go there.
+func (t *track) forward(p []byte) (before []byte, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
-		return false
+		return nil, false
 	}
 	t.sent.feed(p, (*sentSide)(t))
-	return true
+	return nil, true
 }
 
-// answer notes what the server has sent, and returns how many answers have ended with it.
-func (t *track) answer(p []byte) uint64 {
+// answer notes what the server has sent. It returns the pieces of p that go to the client, which
+// are valid until the next call, and how many answers have ended with it.
+func (t *track) answer(p []byte) (pieces [][]byte, ended uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.groups
+	t.pieces = append(t.pieces[:0], p)
 	t.answered.feed(p, (*answeredSide)(t))
-	return t.groups - before
+	return t.pieces, t.groups - before
 }
 
 // end ends the session if nothing is under way in it, and reports whether it did.
