@@ -158,6 +158,14 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 	scripts/interop-kv
 	scripts/interop-otel
 
+.PHONY: sql-suites
+sql-suites: ## PostgreSQL's own tests and those of drivers, direct and through hotrow, as a table in docs (Debian, as root; half an hour)
+	scripts/sql-suites
+
+.PHONY: sql-logins
+sql-logins: ## log-ins by ten drivers to PostgreSQL 15, 17 and 18 over every combination of TLS, as a table in docs (Debian, as root)
+	scripts/sql-logins
+
 .PHONY: h2spec
 h2spec: ## h2spec against hotrow and net/http, as a table of what fails (make test runs it too)
 	$(GO) test ./cmd/hotrow -run '^TestServe_H2Spec$$' -count=1 -v
