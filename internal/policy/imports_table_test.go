@@ -52,7 +52,7 @@ var house = []room{
 	},
 	{
 		dir: "internal/writeback",
-		tests: []string{"dbtest", "front/http", "resource", "tier", "source", "source/sqlite",
+		tests: []string{"dbtest", "front/http", "front/sql", "resource", "tier", "source", "source/sqlite",
 			"source/postgres", "source/mysql", "row", "github.com/jackc/pgx",
 			"github.com/go-sql-driver/mysql", "modernc.org/sqlite"},
 	},

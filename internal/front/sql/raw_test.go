@@ -19,6 +19,7 @@ type raw struct {
 	t *testing.T
 	net.Conn
 	said []byte // all that has come, with the key of the session left out
+	key  []byte // of the session
 }
 
 // startupPacket returns the packet that begins a session.
@@ -95,6 +96,7 @@ func (r *raw) rest() []byte {
 func (r *raw) note(kind byte, body []byte) {
 	r.said = append(r.said, kind)
 	if kind == msgKey {
+		r.key = body
 		body = make([]byte, len(body))
 	}
 	r.said = append(binary.BigEndian.AppendUint32(r.said, uint32(len(body))), body...)
