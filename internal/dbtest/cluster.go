@@ -32,7 +32,7 @@ type cluster struct {
 	proc     *process // nil: never started
 }
 
-// newCluster runs initdb in a new directory and starts a server there.
+// newCluster makes a data directory and starts a server there.
 func newCluster(bin string, settings map[string]string) (*cluster, error) {
 	who, err := serverAccount("postgres")
 	if err != nil {
@@ -55,19 +55,25 @@ func newCluster(bin string, settings map[string]string) (*cluster, error) {
 	return c, nil
 }
 
-// initialize runs initdb.
+// initialize makes the data directory, by initdb or as a copy of what that has made before.
 func (c *cluster) initialize() error {
 	locale := "C"
 	if runtime.GOOS == "linux" {
 		locale = "C.UTF-8"
 	}
-	cmd := exec.Command(filepath.Join(c.bin, "initdb"), "-D", c.data(), "-U", "postgres",
-		"--auth=trust", "--encoding=UTF8", "--locale="+locale, "--no-sync", "--no-instructions")
+	command := []string{filepath.Join(c.bin, "initdb"), "-U", "postgres",
+		"--auth=trust", "--encoding=UTF8", "--locale=" + locale, "--no-sync", "--no-instructions"}
+	installed := modelOf("postgres", command)
+	if installed.copyTo(c.data()) {
+		return renew(c.data())
+	}
+	cmd := exec.Command(command[0], append(command[1:], "-D", c.data())...)
 	c.who.apply(cmd)
 	cmd.Dir = c.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	installed.keep(c.data())
 	return nil
 }
 

@@ -84,12 +84,18 @@ func (c *mariaCluster) initialize() error {
 	if c.programs.mysql() {
 		return c.initializeMySQL()
 	}
-	cmd := c.command(c.programs.install, "--no-defaults", "--datadir="+c.data(),
+	command := []string{c.programs.install, "--no-defaults",
 		"--auth-root-authentication-method=normal", "--skip-test-db",
-		"--innodb-flush-method=nosync", "--innodb-log-file-size=16M")
+		"--innodb-flush-method=nosync", "--innodb-log-file-size=16M"}
+	installed := modelOf("mariadb", command)
+	if installed.copyTo(c.data()) {
+		return nil
+	}
+	cmd := c.command(command[0], append(command[1:], "--datadir="+c.data())...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
 	}
+	installed.keep(c.data())
 	return nil
 }
 

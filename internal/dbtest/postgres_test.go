@@ -97,3 +97,17 @@ func TestServer_MayBeFrozenAtTheEnd(t *testing.T) {
 		s.Pause()
 	})
 }
+
+// TestNewPostgres_IdentifiersDiffer: copies of one model are servers of their own, for who asks.
+func TestNewPostgres_IdentifiersDiffer(t *testing.T) {
+	seen := make(map[string]bool)
+	for range 3 {
+		s := NewPostgres(t, nil)
+		s.Stop(Immediate) // it recovers from its log
+		s.Start()
+		seen[s.Exec("SELECT system_identifier FROM pg_control_system()")] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("three servers have the identifiers %v", seen)
+	}
+}
