@@ -31,7 +31,7 @@ func (s *server) greet(ctx context.Context) {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	defer s.greetEnd()
+	defer s.greetEnd(base)
 	if s.cmd.demo != nil {
 		s.greetDemo(base)
 		return
@@ -101,10 +101,14 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// greetEnd says where the console is, and how to stop.
-func (s *server) greetEnd() {
-	if at := baseURL(s.listeners["ops"], false); strings.HasPrefix(at, "http") {
+// greetEnd says where the console is, and how to stop. base is the address of HTTP: where the
+// operator's port is left out, who has typed the command has the console there.
+func (s *server) greetEnd(base string) {
+	switch at := baseURL(s.listeners["ops"], false); {
+	case strings.HasPrefix(at, "http"):
 		fmt.Fprintf(s.p.stdout, "\nThe console is at %s/\n", at)
+	case !s.cfg().Ops.Listen.Off():
+		fmt.Fprintf(s.p.stdout, "\nThe console is at %s%s\n", base, httpfront.ConsolePath)
 	}
 	fmt.Fprintf(s.p.stdout, "Stop with Ctrl-C.\n\n")
 }

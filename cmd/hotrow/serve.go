@@ -207,6 +207,9 @@ func (s *server) listen() error {
 			if ln, err = s.bind(l); err != nil {
 				return fmt.Errorf("%s.listen: %w%s", l.Name, err, portHint(l, err))
 			}
+			if ln == nil {
+				continue
+			}
 		}
 		s.listeners[l.Name] = ln
 		said := []any{"proto", protocol(l), "addr", ln.Addr().String()}
@@ -219,12 +222,22 @@ func (s *server) listen() error {
 	return nil
 }
 
-// bind opens a listener. Where nobody has asked for its port, which a configuration file
-// does by what it leaves out, another does as well.
+// bind opens a listener. Where nobody has asked for its port, which a configuration file does by
+// what it leaves out, a port that is taken ends nothing: the pages for people, at http and links,
+// take another, and what is optional is left out, which is nil.
 func (s *server) bind(l config.NamedListener) (net.Listener, error) {
 	ctx := context.Background()
-	if s.cmd.Config != "" || s.p.getenv(listenVariable(l.Name)) != "" {
+	switch {
+	case s.cmd.Config != "" || s.p.getenv(listenVariable(l.Name)) != "":
 		return bind(ctx, l.Listener, net.ListenConfig{})
+	case l.Name != "http" && l.Name != "links":
+		ln, err := bind(ctx, l.Listener, net.ListenConfig{})
+		if errors.Is(err, syscall.EADDRINUSE) {
+			s.log.Warn(fmt.Sprintf("%s is taken%s: %s is left out", l.Address,
+				holderOf(l.Address), l.Name))
+			return nil, nil
+		}
+		return ln, err
 	}
 	var others []string
 	for _, other := range s.cfg().Listeners() {
@@ -327,12 +340,14 @@ func (s *server) serve(failed chan<- error) error {
 
 // serveOps starts the operator's server.
 func (s *server) serveOps(failed chan<- error) {
+	if !s.cfg().Ops.Listen.Off() {
+		s.port.Start() // the console is at the HTTP port as well
+	}
 	ln := s.listeners["ops"]
 	if ln == nil {
 		return
 	}
 	s.opsGate = admit.New(front.Admit(nil), ln.Addr(), s.log)
-	s.port.Start()
 	s.ops = httpserve.Server(s.port, httpserve.Timeouts{
 		Write: 2 * time.Minute, // a CPU profile takes its time
 	}, s.log)
