@@ -36,7 +36,8 @@ type traceEvent struct {
 // scripts and layouts are the names of events that do not contain each other's kind, unless a
 // script asks for a layout.
 var (
-	scripts = []string{"FunctionCall", "EvaluateScript", "RunMicrotasks", "TimerFire",
+	scripts = []string{"FunctionCall", "EvaluateScript", "RunMicrotasks",
+		"BlinkScheduler_PerformMicrotaskCheckpoint", "TimerFire",
 		"EventDispatch", "v8.callFunction"}
 	layouts = []string{"UpdateLayoutTree", "Layout", "PrePaint"}
 )
