@@ -79,6 +79,7 @@ func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 	}
 	tables := append(append([]string(nil), blogTables...), rows...)
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		url := dbtest.Postgres(t)
 		conn := dial(t, url)
 		b := &blog{lemma: newLemma(t, nil)}
@@ -90,6 +91,7 @@ func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 		begin(t, b, openPostgres(t, url), source.FeedLogical)
 	})
 	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
 		url := dbtest.MariaDB(t)
 		conn := dialMariaDB(t, url)
 		b := &blog{lemma: newLemma(t, nil), kill: func() { killDump(conn) }}
@@ -104,6 +106,7 @@ func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 		begin(t, b, openMariaDB(t, url), source.FeedBinlog)
 	})
 	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
 		src := openSQLite(t, filepath.Join(t.TempDir(), "blog.db"), sqlite.Options{Own: true})
 		b := &blog{lemma: newLemma(t, nil), unnamed: true}
 		b.exec = func(statements ...string) {

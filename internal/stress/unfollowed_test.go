@@ -172,7 +172,7 @@ func (s *stand) grows(name string, add func(), paths ...string) {
 		}
 	}
 	add()
-	for end := time.Now().Add(definitionBound); time.Now().Before(end); {
+	for end := time.Now().Add(definitionBound); time.Now().Before(end); pause(s.t.Context(), time.Millisecond) {
 		s.listOf(paths[0])
 	}
 	for _, p := range paths {
