@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -44,6 +45,10 @@ func TestServe_HangupWhileItStarts(t *testing.T) {
 
 // The first signal lets a request under way end, and the second does not.
 func TestServe_SecondSignalEndsAtOnce(t *testing.T) {
+	// A script's background processes ignore interrupts, and so would the server.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt)
+	defer signal.Stop(heard)
 	socket := filepath.Join(t.TempDir(), "s")
 	file := configFile(t, "version: 1\nhttp: {listen: 'unix:"+socket+"', shutdown_timeout: 10m}\n"+
 		"ops: {listen: 'off'}\nwire: {listen: 'off'}\nsources: {main: {url: 'sqlite:"+
