@@ -45,14 +45,15 @@ func notShort(t testing.TB) {
 func lookShell(t testing.TB, name string) string {
 	t.Helper()
 	notShort(t)
+	// Debian's psql in PATH is a script in Perl, which takes as long as three statements.
+	if dir, err := postgresBin(); name == "psql" && err == nil {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
 	path, err := exec.LookPath(name)
 	if err == nil {
 		return path
-	}
-	if dir, binErr := postgresBin(); name == "psql" && binErr == nil {
-		if path, err = exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path
-		}
 	}
 	missing(t, name, err)
 	return ""
