@@ -123,8 +123,14 @@ const (
 	SQLNames     = 512              // of the names in a message; longer ones are not followed
 	SQLNamesKept = 10_000           // of a session
 	SQLGroups    = 256              // that are timed at once, and statements of a group
+	SQLCopies    = 65_536           // of answers, as digests of a few hundred bytes
+	SQLBind      = 64 << 10         // of a Bind that is read: values of a statement
+	SQLState     = 64 << 10         // of the row by which a session tells its state
+	SQLKept      = 1 << 20          // of an answer that is kept
 	SQLShapes    = 1000             // of statements; others are counted together
 	SQLTexts     = 4096             // whose shape is remembered
+	SQLTextKept  = 2 << 10          // of such a text
+	SQLNameBytes = 4 << 20          // of the texts that names of a session stand for
 	SQLShapeByte = 2 << 10          // of a shape
 	SQLLinger    = 2 * time.Second  // for a client to read the last words of its session
 

@@ -108,6 +108,13 @@ const (
 	sqlLogins
 	sqlCancels
 	sqlGroups
+	sqlPasses
+	sqlCopies
+	sqlUnlike
+	sqlWrong
+	sqlSaved
+	sqlClosed
+	sqlOrphans
 	sqlBytes
 	sqlShapes
 	sqlStatements
@@ -326,8 +333,21 @@ func sqlFamilies() map[metricID]family {
 			"Connections of SQL clients by what became of them."},
 		sqlCancels: {"sql_cancels_total", counter, []string{"result"},
 			"Requests to cancel a statement by what became of them."},
-		sqlGroups: {"sql_groups_total", counter, nil,
-			"Answers of the database that were passed on, each up to its ReadyForQuery."},
+		sqlGroups: {"sql_groups_total", counter, []string{"result"},
+			"Answers that were passed on, by what memory would have done: hit, miss, pass."},
+		sqlPasses: {"sql_pass_total", counter, []string{"reason"},
+			"Statements for which memory was not looked into, by why."},
+		sqlCopies: {"sql_copies", gauge, nil, "Answers that are known, as digests."},
+		sqlUnlike: {"sql_unlike_total", counter, []string{"why"},
+			"Hits that differed from the database's answer, or could not be compared with it."},
+		sqlWrong: {"sql_wrong_total", counter, nil,
+			"Hits with which memory would have answered wrongly: report them."},
+		sqlSaved: {"sql_saved_seconds_total", counter, nil,
+			"Time in the database of what memory would have answered."},
+		sqlClosed: {"sql_closed_seconds_total", counter, nil,
+			"Time for which writes of clients have kept memory from answering, of all writes."},
+		sqlOrphans: {"sql_orphans", gauge, nil,
+			"Writes whose session was lost, and which may go on at the database."},
 		sqlBytes: {"sql_bytes_total", counter, []string{"direction"},
 			"Bytes of sessions after the log-in, from clients (in) and to them (out)."},
 		sqlShapes: {"sql_shapes", gauge, nil,

@@ -163,7 +163,19 @@ func (e *emitter) sql(q *SQL) {
 	for _, result := range slices.Sorted(maps.Keys(q.Cancels)) {
 		e.value(sqlCancels, float64(q.Cancels[result]), result)
 	}
-	e.value(sqlGroups, float64(q.Groups))
+	e.value(sqlGroups, float64(q.Hits), "hit")
+	e.value(sqlGroups, float64(q.Misses), "miss")
+	e.value(sqlGroups, float64(q.Groups-min(q.Groups, q.Hits+q.Misses)), "pass")
+	for _, why := range slices.Sorted(maps.Keys(q.Passes)) {
+		e.value(sqlPasses, float64(q.Passes[why]), why)
+	}
+	e.value(sqlCopies, float64(q.Copies))
+	e.value(sqlUnlike, float64(q.Older), "older")
+	e.value(sqlUnlike, float64(q.Uncompared), "uncompared")
+	e.value(sqlWrong, float64(q.Wrong))
+	e.value(sqlSaved, q.Saved)
+	e.value(sqlClosed, q.Closed)
+	e.value(sqlOrphans, float64(q.Orphans))
 	e.value(sqlBytes, float64(q.BytesIn), "in")
 	e.value(sqlBytes, float64(q.BytesOut), "out")
 	e.value(sqlShapes, float64(q.Shapes))

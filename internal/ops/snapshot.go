@@ -90,7 +90,19 @@ type SQL struct {
 	BytesIn  uint64            // of clients, after they logged in
 	BytesOut uint64            // for them
 	Shapes   int               // of statements that are told apart
-	Reasons  []SQLReason       // statements, by why memory could not answer them
+	Hits     uint64            // groups that memory would have answered
+	Misses   uint64            // groups that it could have answered, and had no good copy
+	Passes   map[string]uint64 // groups for which it was not looked into, by why
+	Copies   int               // answers that are known
+	Older    uint64            // hits of rows that had changed a moment ago
+	Wrong    uint64            // hits whose answer would have been wrong
+
+	Uncompared uint64  // hits for which the database may give several answers
+	Saved      float64 // seconds in the database that hits took
+	Closed     float64 // seconds for which writes of clients have kept memory from answering
+	Orphans    int     // writes whose session was lost, and may go on at the database
+
+	Reasons []SQLReason // statements, by why memory could not answer them
 }
 
 // An SQLReason is what was counted of statements for one reason.

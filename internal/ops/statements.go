@@ -8,6 +8,17 @@ type Statement struct {
 	Count   uint64  `json:"count"`
 	Within  uint64  `json:"in_transaction"` // of them, within a transaction
 	Seconds float64 `json:"seconds"`        // in the database
+
+	// What memory would have done, if it had answered.
+	Looks      uint64  `json:"looks"`      // it was looked into
+	Hits       uint64  `json:"hits"`       // it would have answered
+	Uncompared uint64  `json:"uncompared"` // of the hits: the database may give several answers
+	Older      uint64  `json:"older"`      // of the hits: rows had changed a moment ago
+	Wrong      uint64  `json:"wrong"`      // of the hits: the answer would have been wrong
+	Saved      float64 `json:"saved"`      // seconds in the database that the hits took
+
+	// Passed is why it was not looked into, the last time that it was not.
+	Passed string `json:"passed,omitempty"`
 }
 
 // statementPage returns a page of what statements returns, which may be nil.

@@ -18,6 +18,7 @@ var house = []room{
 		dir: "cmd/hotrow",
 		knows: []string{"config", "demo", "load", "webpage", "ops", "proxy",
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/sql", "front/kv", "front", "admit",
+			"sqlcache",
 			"httpserve", "httprule", "accesslog", "jwt", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "workers", "supervisor", "links/transfer", "front/links", "links", "links/api",
@@ -205,8 +206,13 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/sql",
-		knows: []string{"front", "admit", "workers", "sqlread", "eventloop/nonblock"},
+		knows: []string{"front", "admit", "workers", "sqlcache", "sqlread", "eventloop/nonblock"},
 		tests: []string{"dbtest", "tlstest", "waittest", "source/postgres", "github.com/jackc/pgx"},
+	},
+	{
+		dir:   "internal/sqlcache",
+		knows: []string{"front", "sqlread", "resource", "fresh", "source", "query", "row"},
+		tests: []string{"dbtest", "front/sql", "source/postgres", "tier", "github.com/jackc/pgx"},
 	},
 	{
 		dir: "internal/front/kv",

@@ -321,7 +321,7 @@ func (f *follower) Attached(origin string, pos source.Position, before uint64) {
 		ref = &applied{tx: tx, invalidations: f.u.invalidations(tx)}
 	}
 	f.u.domain.Reset(origin, fresh.Position(pos), ref, monotonic())
-	f.u.follows = namesOf(f.opened)
+	f.u.setFollows(namesOf(f.opened))
 	f.u.exclude(f.excluded)
 	why := f.cause(first)
 	f.u.begun(why)
@@ -363,7 +363,7 @@ func (f *follower) Resumed(origin string, pos source.Position) (goesOn bool) {
 		f.u.begun("hotrow has started, and goes on where an earlier process stopped")
 		f.u.changes.begin(time.Now())
 		f.suspect.Store(true)
-		f.u.follows = namesOf(f.opened)
+		f.u.setFollows(namesOf(f.opened))
 		f.follows("feed goes on where an earlier process stopped", pos, "event", eventFeed)
 		f.notifyWatchers(true)
 	default:

@@ -111,8 +111,9 @@ func (f *follower) followNow(ctx context.Context) (more bool, err error) {
 		}
 		f.asked, f.again = want, true
 		left := namesOf(want)
-		u.follows = maps.Clone(u.follows)
-		maps.DeleteFunc(u.follows, func(table string, _ bool) bool { return !left[table] })
+		follows := maps.Clone(u.follows)
+		maps.DeleteFunc(follows, func(table string, _ bool) bool { return !left[table] })
+		u.setFollows(follows)
 	})
 	if !more {
 		return false, nil
@@ -147,7 +148,7 @@ func (f *follower) include(tables []source.Watched, before uint64) {
 		ref = a
 	}
 	u.domain.Include(a.invalidations, ref, monotonic())
-	u.follows = namesOf(tables)
+	u.setFollows(namesOf(tables))
 	for _, r := range u.revisions { // after what was kept of them is gone
 		u.mark(r)
 	}

@@ -150,6 +150,8 @@ type sourceState struct {
 	changes   changes
 	broken    bool // see breaks
 
+	followsNow atomic.Pointer[map[string]bool] // follows, for who does not hold apply
+
 	// recompiling is how many recompilations there are, and recompiled from when on there may
 	// be one more; see again.go.
 	recompiling int

@@ -48,7 +48,7 @@ func (s *Statement) Check(t *Table, params []uint32) Reason {
 		}
 	}
 	for i := range s.Where {
-		if s.timed(&s.Where[i], t, params) && !s.timeTexts(&s.Where[i]) {
+		if s.IsTimed(&s.Where[i], t, params) && !s.timeTexts(&s.Where[i]) {
 			return TimeText
 		}
 	}
@@ -66,8 +66,8 @@ func (v *Value) check(params []uint32) Reason {
 	return Eligible
 }
 
-// timed reports whether a condition compares dates or times.
-func (s *Statement) timed(term *Term, t *Table, params []uint32) bool {
+// IsTimed reports whether a condition compares dates or times.
+func (s *Statement) IsTimed(term *Term, t *Table, params []uint32) bool {
 	if term.Op <= And {
 		return false
 	}

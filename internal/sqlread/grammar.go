@@ -262,11 +262,12 @@ func (r *reader) order() bool {
 	if c := r.s.Columns[place]; c.Qualifier.IsEmpty() {
 		for _, label := range r.s.labels {
 			if label.equal(c.Name) {
-				r.s.Columns = r.s.Columns[:place]
+				r.s.Columns, place = r.s.Columns[:place], -1
 				break
 			}
 		}
 	}
+	r.s.Order = append(r.s.Order, place)
 	if (r.is("asc") || r.is("desc")) && !r.take() {
 		return false
 	}

@@ -34,6 +34,8 @@ type reader struct {
 	named bool  // it was taken as a name
 	depth int   // brackets around conditions
 	why   Reason
+
+	lenient bool // every operator is one: see Effects
 }
 
 // refuse ends the reading. It returns false, as whatever calls it does.
@@ -68,6 +70,8 @@ func (r *reader) next() bool {
 		return r.token(mark, 2)
 	case isOperator(c):
 		return r.operator()
+	case c == ':' && r.lenient:
+		return r.token(operator, 1)
 	case c >= 0x80:
 		return r.refuse(NonASCII)
 	}
@@ -254,14 +258,22 @@ func (r *reader) digits(i int) int {
 // operator need not be known.
 func (r *reader) operator() bool {
 	i := r.at
-	for i < len(r.text) && isOperator(r.text[i]) {
+	for i < len(r.text) && isOperator(r.text[i]) && !(r.lenient && i > r.at && r.comments(i)) {
 		i++
+	}
+	if r.lenient {
+		return r.token(operator, i-r.at)
 	}
 	switch r.text[r.at:i] {
 	case "=", "<>", "!=", "<", "<=", ">", ">=", "-", "*":
 		return r.token(operator, i-r.at)
 	}
 	return r.refuse(Operator)
+}
+
+// comments reports whether a comment begins at i.
+func (r *reader) comments(i int) bool {
+	return strings.HasPrefix(r.text[i:], "--") || strings.HasPrefix(r.text[i:], "/*")
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -36,6 +36,7 @@ type Statement struct {
 	Values []Value // each value, in the order of the text
 	Limit  int     // place in Values, -1: none
 	Offset int     // place in Values, -1: none
+	Order  []int   // places in Columns that it is ordered by, -1: a label of the select list
 
 	labels []Name // that the select list gives
 	items  int
@@ -59,7 +60,7 @@ func (s *Statement) Shape() []byte { return s.shape }
 // the Shape is of use.
 func (s *Statement) Read(text string) Reason {
 	*s = Statement{Columns: s.Columns[:0], Where: s.Where[:0], Values: s.Values[:0],
-		Limit: -1, Offset: -1, labels: s.labels[:0], shape: s.shape[:0]}
+		Limit: -1, Offset: -1, Order: s.Order[:0], labels: s.labels[:0], shape: s.shape[:0]}
 	r := reader{s: s, text: text}
 	if !r.statement() {
 		s.shape = append(s.shape, "..."...)

@@ -13,6 +13,7 @@ type Value struct {
 
 	Casts int    // how many there are
 	Cast  uint32 // the type of the last: its OID
+	First uint32 // that of the first
 	timed bool   // one of the casts is to a date or time
 }
 
@@ -97,10 +98,15 @@ func (r *reader) cast(v *Value) bool {
 	}
 	v.Casts++
 	v.Cast, v.timed = t.oid, v.timed || t.timed
+	if v.Casts == 1 {
+		v.First = t.oid
+	}
 	if !r.isMark("[") {
 		return true
 	}
-	v.Cast = t.array
+	if v.Cast = t.array; v.Casts == 1 {
+		v.First = t.array
+	}
 	return r.take() && r.expectMark("]")
 }
 

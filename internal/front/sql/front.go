@@ -2,7 +2,8 @@
 // own at the database, as the user that it logs in as, and bytes go both ways as they come. What
 // differs is the key by which a statement is cancelled, and that TLS ends here.
 //
-// hotrow learns no password and changes no statement. Nothing is answered from memory.
+// hotrow learns no password and changes no statement. Nothing is answered from memory; what memory
+// would have answered is counted (look.go).
 package sqlfront
 
 import (
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/sqlcache"
 )
 
 // Options are what the front goes by.
@@ -22,6 +24,10 @@ type Options struct {
 
 	MaxClients    int  // sessions at a time; 0: front.SQLClients
 	TrustUpstream bool // clients of other machines may be let in by a database that asks nothing
+
+	// Cache says what memory would answer; nil: it is not looked into. The caller closes it, after
+	// the front.
+	Cache *sqlcache.Cache
 
 	Unsent *front.OutputBudget // counts what peers do not take; nil: one of the front's own
 	Log    *slog.Logger        // nil: discard

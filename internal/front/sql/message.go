@@ -15,7 +15,9 @@ const (
 	msgCopyData  = 'd'
 	msgCopyDone  = 'c'
 	msgCopyFail  = 'f'
+	msgDescribe  = 'D'
 	msgExecute   = 'E'
+	msgFlush     = 'H'
 	msgFunction  = 'F'
 	msgParse     = 'P'
 	msgQuery     = 'Q'
@@ -29,6 +31,15 @@ const (
 	msgAuthentication = 'R'
 	msgKey            = 'K'
 	msgError          = 'E'
+	msgNotice         = 'N'
+	msgNotification   = 'A'
+	msgStatus         = 'S'
+	msgRowDescription = 'T'
+	msgDataRow        = 'D'
+	msgComplete       = 'C'
+	msgSuspended      = 's'
+	msgNoData         = 'n'
+	msgEmpty          = 'I'
 	msgReady          = 'Z'
 )
 
@@ -72,6 +83,25 @@ func (f *framer) feed(p []byte, to listener) {
 		}
 		p = f.take(p, to)
 	}
+}
+
+// one takes bytes of one message only, and returns how many: to its end, or all.
+func (f *framer) one(p []byte, to listener) int {
+	begin := len(p)
+	if f.have < headSize {
+		n := copy(f.head[f.have:], p)
+		if f.have+n < headSize {
+			f.feed(p[:n], to)
+			return n
+		}
+		whole := binary.BigEndian.Uint32(f.head[1:])
+		n += int(min(max(whole, headSize-1)-(headSize-1), uint32(begin-n)))
+		f.feed(p[:n], to)
+		return n
+	}
+	n := int(min(f.left, uint32(begin)))
+	f.feed(p[:n], to)
+	return n
 }
 
 // take takes bytes of the body, and tells of its end. It returns what is behind it.

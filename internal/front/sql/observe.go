@@ -4,17 +4,24 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/sqlcache"
 )
 
-// An observer sees which statements a session runs, and how long their groups take. Its track's
-// lock guards it. nil sees nothing: a session for replication runs no statements of that sort.
+// An observer sees which statements a session runs, how long their groups take, and what memory
+// would have done. Its track's lock guards it. nil sees nothing: a session for replication runs no
+// statements of that sort.
 type observer struct {
 	shapes *shapes
+	count  *counters
+	cache  *sqlcache.Cache   // nil: memory is not looked into
+	of     *sqlcache.Session // nil, too
 
-	prepared map[string]*shape // by name; a name that it does not know is nil
-	portals  map[string]*shape
-	running  []*shape // that the group which the client sends has run
+	names   names
+	portals map[string]*prepared
+	group   group // that the client sends
 
+	part    uint64  // the count of what the client has sent
+	clean   bool    // the present part begins a group, and nothing is under way
 	groups  []timed // that wait for their end
 	untimed int     // more of them, behind those
 	ready   time.Time
@@ -23,11 +30,13 @@ type observer struct {
 // fewGroups is for how many groups an idle session has memory.
 const fewGroups = 4
 
-// A timed is a group on its way.
-type timed struct {
-	sent time.Time
-	one  *shape   // the only statement; nil: there are others, or none
-	more []*shape // the statements
+// newObserver returns that of a session whose process at the server is named by a key.
+func (f *Front) newObserver(key []byte) *observer {
+	o := &observer{shapes: f.shapes, count: &f.count, cache: f.opts.Load().Cache}
+	if o.cache != nil {
+		o.of = o.cache.NewSession(processOf(key))
+	}
+	return o
 }
 
 // want returns how much of the body of a client's message is of use.
@@ -35,108 +44,177 @@ func (o *observer) want(kind byte) uint32 {
 	switch kind {
 	case msgQuery, msgParse:
 		return front.SQLText
-	case msgBind, msgExecute, msgClose:
+	case msgBind:
+		if o.cache != nil {
+			return front.SQLBind
+		}
+		return front.SQLNames
+	case msgExecute, msgClose, msgDescribe:
 		return front.SQLNames
 	}
 	return 0
 }
 
-// message sees a message of a client. within says that the session is in a transaction.
-func (o *observer) message(kind byte, body []byte, within bool) {
+// message sees a message of a client.
+func (o *observer) message(kind byte, body []byte) {
+	g := &o.group
 	switch kind {
 	case msgQuery:
+		one := new(prepared)
 		if t, ok := texts(body, 1); ok {
-			o.run(o.shapes.of(t[0]), within)
+			one.known = o.shapes.of(t[0])
 		} else {
-			o.run(o.shapes.tooLong(), within)
+			one.known = o.shapes.tooLong()
 		}
-		delete(o.prepared, "")
+		g.query(one)
+		o.run(one)
+		o.names.forget("")
 	case msgParse:
 		o.parse(body)
 	case msgBind:
-		if t, ok := texts(body, 2); ok {
-			note(&o.portals, string(t[0]), o.prepared[string(t[1])])
-		}
+		o.bind(body)
+	case msgDescribe:
+		g.describe(body)
 	case msgExecute:
-		if t, ok := texts(body, 1); ok {
-			o.run(o.portals[string(t[0])], within)
+		t, ok := texts(body, 1)
+		if !ok {
+			o.run(nil)
+			break
 		}
+		one := o.portals[string(t[0])]
+		g.execute(one, string(t[0]), body[len(t[0])+1:])
+		o.run(one)
 	case msgClose:
 		if t, ok := texts(body, 1); ok && len(t[0]) > 0 {
 			if name := string(t[0][1:]); t[0][0] == 'S' {
-				delete(o.prepared, name)
+				g.define(name, nil)
 			} else {
 				delete(o.portals, name)
 			}
 		}
+	case msgSync, msgFlush, msgTerminate:
+	default: // functions, and data of a COPY
+		g.passes(sqlcache.WhyText)
+		if kind == msgFunction && o.of != nil {
+			o.of.DoAnything()
+		}
 	}
 }
 
+// parse sees a statement that is prepared.
 func (o *observer) parse(body []byte) {
 	t, ok := texts(body, 2)
-	if !ok {
-		if t, ok = texts(body, 1); ok {
-			note(&o.prepared, string(t[0]), o.shapes.tooLong())
-		}
+	one := new(prepared)
+	if ok {
+		one.known = o.shapes.of(t[1])
+		one.setTypes(body[len(t[0])+len(t[1])+2:])
+	} else if t, ok = texts(body, 1); ok {
+		one.known = o.shapes.tooLong()
+	} else {
+		o.group.passes(sqlcache.WhyName)
 		return
 	}
-	note(&o.prepared, string(t[0]), o.shapes.of(t[1]))
+	if len(t[0]) > 0 { // the server may have another of that name
+		o.group.passes(sqlcache.WhyName)
+	}
+	o.group.define(string(t[0]), one)
 }
 
-// note has a name stand for a shape. What is beyond the bound stands for nothing.
-func note(names *map[string]*shape, name string, one *shape) {
-	if *names == nil {
-		*names = make(map[string]*shape)
+// bind sees values that are bound to a statement.
+func (o *observer) bind(body []byte) {
+	t, ok := texts(body, 2)
+	if !ok {
+		o.group.passes(sqlcache.WhyName)
+		return
 	}
-	if _, known := (*names)[name]; known || len(*names) < front.SQLNamesKept {
-		(*names)[name] = one
+	one := o.group.find(&o.names, string(t[1]))
+	if o.portals == nil {
+		o.portals = make(map[string]*prepared)
 	}
+	if _, known := o.portals[string(t[0])]; known || len(o.portals) < front.SQLNamesKept {
+		o.portals[string(t[0])] = one
+	}
+	if !o.group.bound {
+		o.group.part = o.part
+	}
+	o.group.bind(one, string(t[0]), string(t[1]), body[len(t[0])+len(t[1])+2:])
 }
 
-// run counts a statement; nil: nobody knows which.
-func (o *observer) run(one *shape, within bool) {
+// run counts a statement that is run; nil: nobody knows which.
+func (o *observer) run(one *prepared) {
+	if o.of != nil {
+		reading := sqlcache.Unknown()
+		if one != nil {
+			reading = one.reading
+		}
+		if o.of.Do(reading, o.group.inside) {
+			o.names.doubt()
+		}
+		o.group.asks = o.group.asks || one != nil && asksFor(reading)
+	}
 	if one == nil {
 		return
 	}
 	one.count.Add(1)
-	if within {
+	if o.group.within {
 		one.within.Add(1)
 	}
-	if len(o.running) < front.SQLGroups {
-		o.running = append(o.running, one)
+	if len(o.group.running) < front.SQLGroups {
+		o.group.running = append(o.group.running, one.shape)
 	}
 }
 
-// sent notes that the client has sent a group whole.
-func (o *observer) sent() {
-	if o.untimed > 0 || len(o.groups) >= front.SQLGroups {
+// sent notes that the client has sent a group whole. It returns what asks for the state of the
+// session in front of it; nil: nobody does.
+func (o *observer) sent() (before []byte) {
+	g := timed{sent: time.Now(), defines: o.group.defines}
+	if o.cache != nil {
+		before = o.look(&g)
+		o.of.Sent()
+	}
+	if o.names.sent(g.defines); o.group.over {
+		o.names.doubt()
+	}
+	switch {
+	case o.untimed > 0 || len(o.groups) >= front.SQLGroups:
 		o.untimed++
-	} else {
-		g := timed{sent: time.Now()}
-		if len(o.running) == 1 {
-			g.one = o.running[0]
-		} else if len(o.running) > 1 {
-			g.more = append(g.more, o.running...)
-		}
+		o.names.failed(g.defines) // nobody will see whether it is so
+	case len(o.group.running) == 1:
+		g.one = o.group.running[0]
+		o.groups = append(o.groups, g)
+	default:
+		g.more = append(g.more, o.group.running...)
 		o.groups = append(o.groups, g)
 	}
-	o.running = o.running[:0]
+	o.group = group{running: o.group.running[:0]}
+	return before
 }
 
 // again notes that the last group which was sent goes on: its Sync was for nothing.
 func (o *observer) again() {
+	o.group.passes(sqlcache.WhyText)
+	if o.of != nil {
+		o.of.Again()
+	}
 	if o.untimed > 0 {
 		o.untimed--
 		return
 	}
-	if last := len(o.groups) - 1; last >= 0 {
-		if g := o.groups[last]; g.one != nil {
-			o.running = append(o.running, g.one)
-		} else {
-			o.running = append(o.running, g.more...)
-		}
-		o.groups = o.groups[:last]
+	last := len(o.groups) - 1
+	if last < 0 {
+		return
 	}
+	g := o.groups[last]
+	if g.look != nil {
+		g.look.Drop()
+	}
+	o.group.defines = g.defines
+	if g.one != nil {
+		o.group.running = append(o.group.running, g.one)
+	} else {
+		o.group.running = append(o.group.running, g.more...)
+	}
+	o.groups = o.groups[:last]
 }
 
 // answered notes the end of the oldest group. The time of those before is not its own, and its
@@ -144,6 +222,9 @@ func (o *observer) again() {
 func (o *observer) answered(idle bool) {
 	if idle {
 		clear(o.portals) // they end with their transaction
+	}
+	if o.of != nil {
+		defer o.of.Answered(!idle)
 	}
 	if len(o.groups) == 0 {
 		o.untimed = max(o.untimed-1, 0)
@@ -153,7 +234,7 @@ func (o *observer) answered(idle bool) {
 	copy(o.groups, o.groups[1:])
 	o.groups[len(o.groups)-1] = timed{}
 	if o.groups = o.groups[:len(o.groups)-1]; len(o.groups) == 0 && cap(o.groups) > fewGroups {
-		o.groups, o.running = nil, nil // an idle session is small
+		o.groups, o.group.running = nil, nil // an idle session is small
 	}
 	now := time.Now()
 	if g.sent.Before(o.ready) {
@@ -166,5 +247,24 @@ func (o *observer) answered(idle bool) {
 	}
 	for _, one := range g.more {
 		one.took.Add(int64(took) / int64(len(g.more)))
+	}
+	if g.failed {
+		o.names.failed(g.defines)
+	} else {
+		o.names.done(g.defines)
+	}
+	o.learn(&g, idle, took)
+}
+
+// lost notes that the session has ended.
+func (o *observer) lost() {
+	for i := range o.groups {
+		if l := o.groups[i].look; l != nil {
+			l.Drop()
+		}
+	}
+	o.groups = nil
+	if o.of != nil {
+		o.of.Lost()
 	}
 }

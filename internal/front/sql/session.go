@@ -136,6 +136,7 @@ func (s *session) leave() {
 	}
 	if s.pumps.Add(-1) == 0 {
 		s.close()
+		s.track.lost()
 		s.site.forget(s)
 	}
 }
@@ -251,7 +252,7 @@ func (s *session) start(first startup, behind []byte) {
 	s.site.f.count.logins[loginOpen].Add(1)
 	var o *observer
 	if first.parameter("replication") == "" {
-		o = &observer{shapes: s.site.f.shapes}
+		o = s.site.f.newObserver(s.ours)
 	}
 	s.track.begin(o)
 	s.client.unlimited()

@@ -2,14 +2,12 @@ package sqlfront
 
 import (
 	"bytes"
-	"cmp"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/sqlcache"
 	"github.com/hotrow/hotrow/internal/sqlread"
 )
 
@@ -21,6 +19,8 @@ type shape struct {
 	count  atomic.Uint64 // how often it was run
 	within atomic.Uint64 // of that, within a transaction
 	took   atomic.Int64  // nanoseconds between its group's begin and end at the database
+
+	tally sqlcache.Tally // what memory would have done
 }
 
 // shapes has those of all sessions. It tells no text that has values.
@@ -33,10 +33,16 @@ type shapes struct {
 	others  map[sqlread.Reason]*shape // of which there are too many
 }
 
-// A known text is one whose shape is remembered.
+// A known text is one that was read.
 type known struct {
 	hash uint64
 	*shape
+	reading *sqlcache.Reading
+}
+
+// is reports whether k is of a text with a hash.
+func (k *known) is(hash uint64, text []byte) bool {
+	return k != nil && k.hash == hash && k.reading.Is(text)
 }
 
 func newShapes() *shapes {
@@ -53,26 +59,24 @@ type shapeKey struct {
 // unread is the shape of a statement whose first word says that memory cannot answer it.
 const unread = "..."
 
-// readings are used by one statement at a time. Each refers to the text that it has read last.
-var readings = sync.Pool{New: func() any { return new(sqlread.Statement) }}
-
-// of returns the shape of a text. A text that comes again soon is read once.
-func (s *shapes) of(text []byte) *shape {
+// of returns what is known of a text. One that comes again soon is read once, if it is short enough
+// to be remembered.
+func (s *shapes) of(text []byte) *known {
 	hash := maphash.Bytes(s.seed, text)
 	place := &s.byText[hash%uint64(len(s.byText))]
-	if k := place.Load(); k != nil && k.hash == hash {
-		return k.shape
+	if k := place.Load(); k.is(hash, text) {
+		return k
 	}
-	st := readings.Get().(*sqlread.Statement)
-	reason := st.Read(string(text))
-	form := st.Shape()
-	if string(form) == unread {
+	k := &known{hash: hash, reading: sqlcache.Read(string(text))}
+	form := []byte(k.reading.Shape)
+	if k.reading.Shape == unread {
 		form = append(firstWords(text), unread...)
 	}
-	found := s.named(form[:min(len(form), front.SQLShapeByte)], reason)
-	readings.Put(st)
-	place.Store(&known{hash, found})
-	return found
+	k.shape = s.named(form[:min(len(form), front.SQLShapeByte)], k.reading.Reason)
+	if len(text) <= front.SQLTextKept {
+		place.Store(k)
+	}
+	return k
 }
 
 // named returns the shape with a text of its own, which is made if there is room.
@@ -124,44 +128,11 @@ func (s *shapes) other(reason sqlread.Reason) *shape {
 	return found
 }
 
-// tooLong returns what counts statements that are too long to be read.
-func (s *shapes) tooLong() *shape {
+// tooLong returns what is known of statements that are too long to be read.
+func (s *shapes) tooLong() *known {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.other(sqlread.TooLong)
-}
-
-// A Statement is what was counted of statements of one shape.
-type Statement struct {
-	Shape  string // without any value; "": of all that are too many
-	Reason string // "eligible", or the code of why memory could not answer
-	Why    string // the same in words
-	Count  uint64
-	Within uint64        // of them, within a transaction
-	Took   time.Duration // in the database, and on the way there and back
-}
-
-// Statements returns what was counted, by the time that it took.
-func (f *Front) Statements() []Statement {
-	s := f.shapes
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	list := make([]Statement, 0, len(s.byShape)+len(s.others))
-	add := func(one *shape) {
-		list = append(list, Statement{Shape: one.text, Reason: one.reason.String(),
-			Why: one.reason.Text(), Count: one.count.Load(), Within: one.within.Load(),
-			Took: time.Duration(one.took.Load())})
-	}
-	for _, one := range s.byShape {
-		add(one)
-	}
-	for _, one := range s.others {
-		add(one)
-	}
-	slices.SortFunc(list, func(a, b Statement) int {
-		return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Shape, b.Shape))
-	})
-	return list
+	return &known{shape: s.other(sqlread.TooLong), reading: sqlcache.Unknown()}
 }
 
 // texts returns the texts that a body begins with, each of which ends with a zero. ok is false

@@ -1,6 +1,10 @@
 package sqlfront
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/sqlcache"
+)
 
 // A loginResult is what became of a connection that has begun.
 type loginResult uint8
@@ -46,7 +50,13 @@ type counters struct {
 	cancels           [numCancels]atomic.Uint64
 	groups            atomic.Uint64
 	bytesIn, bytesOut atomic.Uint64
+
+	hits, misses atomic.Uint64 // groups that memory would have answered, or not
+	passes       [sqlcache.NumWhys]atomic.Uint64
 }
+
+// pass counts a group that memory was not looked into for.
+func (c *counters) pass(why sqlcache.Why) { c.passes[why].Add(1) }
 
 // Stats are counts since the start, but for Open.
 type Stats struct {
@@ -56,6 +66,10 @@ type Stats struct {
 	Groups   uint64            // answers of the database, each up to its ReadyForQuery
 	BytesIn  uint64            // that clients have sent after they logged in
 	BytesOut uint64            // that they were sent
+
+	Hits   uint64            // groups that memory would have answered
+	Misses uint64            // groups that it could have answered, but had no good copy
+	Passes map[string]uint64 // groups for which it was not looked into, by why
 }
 
 // Stats returns the counts up to now.
@@ -63,7 +77,13 @@ func (f *Front) Stats() Stats {
 	c := &f.count
 	s := Stats{Open: int(c.open.Load()), Groups: c.groups.Load(), BytesIn: c.bytesIn.Load(),
 		BytesOut: c.bytesOut.Load(), Logins: make(map[string]uint64),
-		Cancels: make(map[string]uint64)}
+		Cancels: make(map[string]uint64), Hits: c.hits.Load(), Misses: c.misses.Load(),
+		Passes: make(map[string]uint64)}
+	for why := range c.passes {
+		if why > 0 {
+			s.Passes[sqlcache.Why(why).String()] = c.passes[why].Load()
+		}
+	}
 	for i, name := range loginNames {
 		if name != "" {
 			s.Logins[name] = c.logins[i].Load()

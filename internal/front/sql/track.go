@@ -11,6 +11,7 @@ type track struct {
 	mu       sync.Mutex // guards what follows; innermost
 	sent     framer     // of the client
 	answered framer     // of the server
+	size     uint32     // of the body of its message
 	opened   bool       // the client is within a group
 	bySync   bool       // its last group has ended with a Sync
 	waiting  int        // groups whose answer has not ended
@@ -19,6 +20,8 @@ type track struct {
 	groups   uint64     // that have been answered
 	pieces   [][]byte   // of what has come last; its memory belongs to the server's side
 	observer *observer  // nil: nobody looks
+	before   []byte     // what goes to the server in front of what the client has sent
+	asked    swallower  // takes out what answers that
 }
 
 // forward notes what the client has sent. It returns what goes to the server in front of p, and
@@ -29,8 +32,16 @@ func (t *track) forward(p []byte) (before []byte, ok bool) {
 	if t.ended {
 		return nil, false
 	}
+	if o := t.observer; o != nil {
+		o.part++
+		o.clean = t.idle && !t.opened && t.waiting == 0 && !t.sent.within() && !t.asked.active
+	}
+	t.before = nil
 	t.sent.feed(p, (*sentSide)(t))
-	return nil, true
+	if t.before != nil {
+		t.asked = swallower{active: true}
+	}
+	return t.before, true
 }
 
 // answer notes what the server has sent. It returns the pieces of p that go to the client, which
@@ -39,16 +50,50 @@ func (t *track) answer(p []byte) (pieces [][]byte, ended uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.groups
-	t.pieces = append(t.pieces[:0], p)
-	t.answered.feed(p, (*answeredSide)(t))
+	t.pieces = t.pieces[:0]
+	if t.asked.active {
+		p = t.told(p)
+	}
+	if len(p) > 0 {
+		t.pieces = append(t.pieces, p)
+		t.answered.feed(p, (*answeredSide)(t))
+	}
 	return t.pieces, t.groups - before
+}
+
+// told takes the answer to askState out of p, and returns what is behind it.
+func (t *track) told(p []byte) (rest []byte) {
+	a, o := &t.asked, t.observer
+	rest, t.pieces = a.take(p, t.pieces)
+	for _, piece := range t.pieces {
+		if piece[0] == msgStatus {
+			o.of.Doubt() // in the worst case once too often: it may be the middle of a message
+		}
+	}
+	if a.ended {
+		if f := o.cache.Fingerprint(a.row); f != nil {
+			o.of.Told(f)
+		}
+		t.asked = swallower{}
+	}
+	return rest
+}
+
+// lost notes that the session has ended.
+func (t *track) lost() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.observer != nil {
+		t.observer.lost()
+	}
 }
 
 // end ends the session if nothing is under way in it, and reports whether it did.
 func (t *track) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended = t.idle && !t.opened && t.waiting == 0 && !t.sent.within() && !t.answered.within()
+	t.ended = t.idle && !t.opened && t.waiting == 0 && !t.sent.within() && !t.answered.within() &&
+		!t.asked.active
 	return t.ended
 }
 
@@ -70,8 +115,11 @@ func (t *sentSide) want(kind byte, _ uint32) uint32 {
 }
 
 func (t *sentSide) message(kind byte, body []byte) {
-	if t.observer != nil {
-		t.observer.message(kind, body, !t.idle)
+	if o := t.observer; o != nil && kind != msgTerminate {
+		if !t.opened {
+			o.begins(t.waiting, t.idle)
+		}
+		o.message(kind, body)
 	}
 	switch kind {
 	case msgQuery, msgFunction:
@@ -100,22 +148,30 @@ func (t *sentSide) message(kind byte, body []byte) {
 func (t *sentSide) whole() {
 	t.waiting++
 	if t.observer != nil {
-		t.observer.sent()
+		if before := t.observer.sent(); before != nil {
+			t.before = before
+		}
 	}
 }
 
 // An answeredSide is a track that hears the server.
 type answeredSide track
 
-func (*answeredSide) want(kind byte, _ uint32) uint32 {
-	if kind == msgReady {
+func (t *answeredSide) want(kind byte, size uint32) uint32 {
+	if t.size = size; kind == msgReady {
 		return 1
+	}
+	if t.observer != nil {
+		return t.observer.wants(kind, size)
 	}
 	return 0
 }
 
 func (t *answeredSide) message(kind byte, body []byte) {
 	if kind != msgReady || len(body) == 0 {
+		if t.observer != nil {
+			t.observer.hears(kind, body, t.size)
+		}
 		return
 	}
 	t.idle = body[0] == 'I'

@@ -1,0 +1,84 @@
+package sqlfront
+
+import (
+	"encoding/binary"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/sqlcache"
+)
+
+// The state of a session is asked for by a group of hotrow's own, in front of one of the client's.
+// It names what it prepares, so that the client's statement without a name stays, and is sent when
+// the session is in no transaction and nothing is under way. The client does not hear its answer.
+
+// stateName begins no name of a client's.
+const stateName = "_hotrow_state"
+
+// askState is that group.
+var askState = func() (b []byte) {
+	message := func(kind byte, parts ...string) {
+		at := len(b)
+		b = append(b, kind, 0, 0, 0, 0)
+		for _, p := range parts {
+			b = append(b, p...)
+		}
+		binary.BigEndian.PutUint32(b[at+1:], uint32(len(b)-at-1))
+	}
+	message(msgParse, stateName, "\x00", sqlcache.FingerprintSQL, "\x00", "\x00\x00")
+	message(msgBind, stateName, "\x00", stateName, "\x00", "\x00\x00", "\x00\x00",
+		"\x00\x01\x00\x01")
+	message(msgExecute, stateName, "\x00", "\x00\x00\x00\x00")
+	message(msgClose, "S", stateName, "\x00")
+	message(msgSync)
+	return b
+}()
+
+// A swallower takes the answer to askState out of what the server sends.
+type swallower struct {
+	active bool
+	framer framer
+	row    []byte // the DataRow
+	ended  bool   // its end has come
+	passes bool   // the message is for the client
+}
+
+// want and message make a swallower a listener of its framer.
+func (s *swallower) want(kind byte, size uint32) uint32 {
+	if kind == msgDataRow && size <= front.SQLState {
+		return size
+	}
+	return 0
+}
+
+func (s *swallower) message(kind byte, body []byte) {
+	switch kind {
+	case msgDataRow:
+		s.row = append(s.row[:0], body...)
+	case msgReady:
+		s.ended = true
+	}
+}
+
+// take takes from the beginning of p what belongs to the answer. It appends what does not to
+// pieces, and returns what is behind the answer.
+func (s *swallower) take(p []byte, pieces [][]byte) (rest []byte, all [][]byte) {
+	for len(p) > 0 && !s.ended && !s.framer.broken {
+		if s.framer.have == 0 {
+			s.passes = p[0] == msgNotice || p[0] == msgNotification || p[0] == msgStatus
+		}
+		n := s.framer.one(p, s)
+		if s.passes {
+			pieces = append(pieces, p[:n])
+		}
+		p = p[n:]
+	}
+	return p, pieces
+}
+
+// processOf returns the process at the server that a key names; 0: none.
+func processOf(key []byte) uint32 {
+	if len(key) < 4 {
+		return 0
+	}
+	return binary.BigEndian.Uint32(key)
+}

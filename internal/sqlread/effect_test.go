@@ -1,0 +1,62 @@
+package sqlread
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestEffects: what is known of a statement, and what is taken for the worst.
+func TestEffects(t *testing.T) {
+	for text, want := range map[string][]Doing{
+		"":                             nil,
+		";":                            nil,
+		"select 1":                     {Reads},
+		"SELECT a.b FROM a, c WHERE x": {Reads},
+		"select * from t for update":   {Reads},
+		"select * from t for no key update skip locked":                   {Reads},
+		"select count(*), max(a + 1) from t where a in (select b from u)": {Reads},
+		"select f(1)":                      {Anything},
+		`select "count"(1)`:                {Reads},
+		"select set_config('a','b',false)": {Anything},
+		"select a into b from c":           {Anything},
+		"with x as (delete from t returning *) select * from x":                        {Anything},
+		"with x as (select 1) select * from x":                                         {Reads},
+		"insert into t (a, b) values (1, now())":                                       {Writes},
+		"insert into s.t select * from u on conflict (a) do update set b = excluded.b": {Writes},
+		"update only t set a = f(1)":                                                   {Anything},
+		"update t set a = 1 where b like 'x%'":                                         {Writes},
+		"delete from t using u where t.a = u.a":                                        {Writes},
+		"insert into f(1)":                                                             {Writes},
+		"copy t from stdin":                                                            {Anything},
+		"begin; insert into t values (1); commit":                                      {Begins, Writes, Commits},
+		"commit and chain":                                                             {Commits},
+		"commit prepared 'x'":                                                          {Anything},
+		"prepare transaction 'x'":                                                      {Anything},
+		"prepare a as select 1":                                                        {Names},
+		"discard all":                                                                  {Names},
+		"rollback to a":                                                                {Undoes},
+		"set local a = 1":                                                              {Sets},
+		"show a":                                                                       {Nothing},
+		"declare c cursor for select 1":                                                {Reads},
+		"declare c cursor for select f(1)":                                             {DeclaresAny},
+		"fetch 10 from c":                                                              {Fetches},
+		"do $$begin end$$":                                                             {Anything},
+		"select 'a\\b'":                                                                {Anything},
+		"select a+--x\n1":                                                              {Reads},
+		"select a->>'b', c::jsonb @> '{}', d[1:2] from t":                              {Reads},
+		"explain analyze select 1":                                                     {Anything},
+		"alter table t add c int":                                                      {Anything},
+	} {
+		var got []Doing
+		for _, e := range Effects(text) {
+			got = append(got, e.Doing)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	e := Effects(`UPDATE "S".T SET a = u.F FROM u`)[0]
+	if e.Schema.String() != "S" || e.Table.String() != "t" || !slices.Contains(e.Names, "f") {
+		t.Errorf("%+v", e)
+	}
+}
