@@ -2,6 +2,7 @@ package sqlcache_test
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
 
@@ -111,6 +112,41 @@ func (s *stand) whyOf(sql string) string {
 		}
 	}
 	return ""
+}
+
+// TestSession_LostWriteStaysClosed: what a client has sent may be committed after its connection was
+// lost. Until the server's process has ended no copy of the table is good.
+func TestSession_LostWriteStaysClosed(t *testing.T) {
+	s := newStand(t, dbtest.Postgres(t, dbtest.Setup(authors)), "a")
+	reader := connect(t, s.url, pgx.QueryExecModeSimpleProtocol)
+	s.becomes(reader, "SELECT score FROM a WHERE id = $1", 1)
+	direct := connect(t, s.database, pgx.QueryExecModeSimpleProtocol)
+	run(t, direct, "BEGIN")
+	run(t, direct, "UPDATE a SET score = 1 WHERE id = 1")
+	writer := connect(t, s.url, pgx.QueryExecModeSimpleProtocol)
+	nc := writer.PgConn().Conn().(*net.TCPConn)
+	q := []byte("Q\x00\x00\x00\x00UPDATE a SET score = 100 WHERE id = 1\x00")
+	q[4] = byte(len(q) - 1)
+	if _, err := nc.Write(q); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "the write waits for the lock", func() bool {
+		var n int
+		err := direct.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&n)
+		return err == nil && n > 0
+	})
+	_ = nc.SetLinger(0)
+	_ = nc.Close() // without the usual words
+	waittest.Until(t, "the write is an orphan", func() bool { return s.cache.Stats().Orphans == 1 })
+	if n := s.hits(reader, 20, "SELECT score FROM a WHERE id = $1", 1); n > 0 {
+		t.Errorf("%d of 20 are hits while the lost write is under way", n)
+	}
+	run(t, direct, "COMMIT")
+	waittest.Until(t, "the write has ended", func() bool { return s.cache.Stats().Orphans == 0 })
+	s.becomes(reader, "SELECT score FROM a WHERE id = $1", 1)
+	if c := s.settled(); c.Wrong+c.Older > 0 {
+		t.Errorf("%+v", c)
+	}
 }
 
 // TestSession_KeepsItsOwn: what hotrow asks in front of a statement leaves the client's statement

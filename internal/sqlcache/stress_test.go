@@ -16,7 +16,10 @@ import (
 	"github.com/hotrow/hotrow/internal/sqlcache"
 )
 
-var rounds = flag.Int("rounds", 400, "statements of each session of the stress test")
+var (
+	rounds = flag.Int("rounds", 400, "turns of each session of the stress test")
+	reads  = flag.Int("reads", 0, "how many of 100 of them are nothing but a read")
+)
 
 // clients is how many sessions there are, each with a table that nobody else writes.
 const clients = 4
@@ -56,6 +59,10 @@ func (a *actor) do(sql string, args ...any) {
 // turn runs one or a few statements.
 func (a *actor) turn() {
 	id, k := a.r.IntN(22), a.r.IntN(5)
+	if a.r.IntN(100) < *reads {
+		a.read(id, k)
+		return
+	}
 	switch n := a.r.IntN(100); {
 	case n < 45:
 		a.read(id, k)

@@ -16,6 +16,7 @@ type observer struct {
 	cache  *sqlcache.Cache   // nil: memory is not looked into
 	of     *sqlcache.Session // nil, too
 
+	off     bool // the server does not tell the state of the session
 	names   names
 	portals map[string]*prepared
 	group   group // that the client sends

@@ -1,6 +1,7 @@
 package sqlfront
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/hotrow/hotrow/internal/front"
@@ -40,11 +41,12 @@ type swallower struct {
 	row    []byte // the DataRow
 	ended  bool   // its end has come
 	passes bool   // the message is for the client
+	last   []byte // the server's last words, which are as well
 }
 
 // want and message make a swallower a listener of its framer.
 func (s *swallower) want(kind byte, size uint32) uint32 {
-	if kind == msgDataRow && size <= front.SQLState {
+	if (kind == msgDataRow || kind == msgError) && size <= front.SQLState {
 		return size
 	}
 	return 0
@@ -56,6 +58,10 @@ func (s *swallower) message(kind byte, body []byte) {
 		s.row = append(s.row[:0], body...)
 	case msgReady:
 		s.ended = true
+	case msgError:
+		if isFatal(body) { // the session ends, and not because of what was asked
+			s.last = append(append(s.last[:0], s.framer.head[:]...), body...)
+		}
 	}
 }
 
@@ -70,9 +76,17 @@ func (s *swallower) take(p []byte, pieces [][]byte) (rest []byte, all [][]byte) 
 		if s.passes {
 			pieces = append(pieces, p[:n])
 		}
+		if len(s.last) > 0 {
+			pieces, s.last = append(pieces, s.last), nil
+		}
 		p = p[n:]
 	}
 	return p, pieces
+}
+
+// isFatal reports whether an error ends its session.
+func isFatal(body []byte) bool {
+	return bytes.Contains(body, []byte("\x00VFATAL\x00")) || bytes.Contains(body, []byte("\x00VPANIC\x00"))
 }
 
 // processOf returns the process at the server that a key names; 0: none.

@@ -73,6 +73,8 @@ func (t *track) told(p []byte) (rest []byte) {
 	if a.ended {
 		if f := o.cache.Fingerprint(a.row); f != nil {
 			o.of.Told(f)
+		} else {
+			o.off = true
 		}
 		t.asked = swallower{}
 	}
