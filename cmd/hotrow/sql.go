@@ -33,6 +33,8 @@ func openSQL(s *server) protocolFront {
 		f.err = errors.New("there is no source of PostgreSQL")
 	} else if f.dialer, f.err = postgres.NewDialer(src.URL.Reveal()); f.err != nil {
 		f.err = fmt.Errorf("source %s: %w", name, f.err)
+	} else {
+		f.dialer.Below = sqlfront.BelowTLS
 	}
 	// Of a standby that is read in place of the primary the feed tells another time.
 	src, definer := s.sources[name].(source.Definer)
@@ -55,7 +57,7 @@ func (f *sqlFront) serve(l net.Listener, secure *tls.Config) (protocolSite, erro
 	if f.err != nil {
 		return nil, fmt.Errorf("sql.listen: %w", f.err)
 	}
-	return f.Serve(l, sqlfront.Listen{TLS: secure, Certificate: f.s.cert.Leaf}), nil
+	return f.Serve(l, sqlfront.Listen{TLS: secure, Certificate: f.s.cert.Leaf})
 }
 
 func (f *sqlFront) configure(cfg *config.Config) { f.Configure(f.options(cfg)) }

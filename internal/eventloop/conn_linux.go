@@ -33,6 +33,11 @@ type conn struct {
 
 	secure *secure // or nil
 
+	linked     *conn // see Link; or nil
+	upstream   bool  // it is the one that the caller of Join has opened
+	endsOutput bool  // its client sends nothing more
+	deaf       bool  // its peer takes nothing more, and what it has said is still read
+
 	// What is known of the socket.
 	ready   bool // it may have input
 	hup     bool // the peer has ended its side: read until EOF
@@ -57,18 +62,12 @@ func (l *loop) adopt(fd int, from netip.Addr) {
 	c.from = from
 	c.srv, c.proto, c.own, c.scope = l.srv, l.srv.firstProtocol(), c, l.scope
 	c.meter = l.srv.newMeter()
-	err := l.watch(fd, fd, sockEvents)
-	if err != nil || l.srv.isAborted() {
+	if err := l.register(c); err != nil {
 		l.srv.cfg.Log.Warn("a connection was closed at once", "error", err)
 		_ = unix.Close(fd)
 		l.srv.end(&c.Conn, false)
 		return
 	}
-	for len(l.conns) <= fd {
-		l.conns = append(l.conns, nil)
-	}
-	l.conns[fd] = c
-	l.open++
 	if every := l.srv.cfg.Tick; every > 0 {
 		c.time.tickAt = l.tick + ticks(every)
 	}
@@ -77,6 +76,22 @@ func (l *loop) adopt(fd int, from netip.Addr) {
 		return
 	}
 	l.begin(c)
+}
+
+// register has the events of a new connection come.
+func (l *loop) register(c *conn) error {
+	if l.srv.isAborted() {
+		return ErrClosed
+	}
+	if err := l.watch(c.fd, c.fd, sockEvents); err != nil {
+		return err
+	}
+	for len(l.conns) <= c.fd {
+		l.conns = append(l.conns, nil)
+	}
+	l.conns[c.fd] = c
+	l.open++
+	return nil
 }
 
 // begin tells the protocol of a new connection.
@@ -106,7 +121,8 @@ func (c *conn) pending() int { return len(c.out) - c.sent }
 
 // idle reports whether c waits for a request of which nothing has come.
 func (c *conn) idle() bool {
-	return c.phase == reading && c.held == 0 && c.pending() == 0 && len(c.in) == 0 && !c.within
+	return c.phase == reading && c.held == 0 && c.pending() == 0 && len(c.in) == 0 && !c.within &&
+		c.linked == nil
 }
 
 // turn does for c what can be done now, one read at a time.
@@ -121,7 +137,7 @@ func (l *loop) advance(c *conn) {
 		return
 	}
 	switch {
-	case c.phase == streaming && c.hup:
+	case c.phase == streaming && c.hup, c.phase == halfClosed && c.reset && c.linked.pending() == 0:
 		l.drop(c) // nobody reads the rest
 	case c.phase == lingering:
 		l.throwAway(c)
@@ -138,18 +154,31 @@ func (l *loop) advance(c *conn) {
 // afterTurn sees to it that c has another turn if it needs one.
 func (l *loop) afterTurn(c *conn) {
 	switch {
-	case !l.runs(c), c.waits:
-	case c.again || c.ready: // others come first
-		c.waits = true
-		l.later = append(l.later, c)
+	case !l.runs(c):
+	case c.again || c.ready:
+		l.postpone(c)
 	case l.srv.reaping.Load() && c.idle():
 		l.drop(c)
 	}
 }
 
+// postpone gives c another turn, behind others.
+func (l *loop) postpone(c *conn) {
+	if !c.waits {
+		c.waits = true
+		l.later = append(l.later, c)
+	}
+}
+
 // runs reports whether c may go on with its input.
 func (l *loop) runs(c *conn) bool {
-	return c.phase == reading && c.pending() < l.srv.cfg.MaxUnread
+	switch {
+	case c.phase != reading:
+		return false
+	case c.linked != nil:
+		return c.linked.pending() == 0
+	}
+	return c.pending() < l.srv.cfg.MaxUnread
 }
 
 // receive reads once and steps over what has come.
@@ -164,6 +193,9 @@ func (l *loop) receive(c *conn) {
 			c.in = slices.Grow(c.in, kept)
 		}
 		buf = c.in[:min(cap(c.in), l.srv.cfg.MaxInput)]
+	}
+	if c.linked != nil {
+		buf = buf[:min(len(buf), max(l.srv.cfg.MaxUnread, kept+1))]
 	}
 	n, e := nonblock.Recv(c.fd, buf[kept:])
 	if kept >= largeInput {
@@ -182,6 +214,8 @@ func (l *loop) received(c *conn, buf []byte, kept, n int, e unix.Errno) {
 	case e == unix.EINTR:
 	case e != 0:
 		l.drop(c)
+	case n == 0 && c.linked != nil:
+		l.ended(c)
 	case n == 0: // a peer that has ended its side still gets its answers
 		c.in, c.ready = nil, false
 		l.end(c, Close)
@@ -266,11 +300,27 @@ func (l *loop) flush(c *conn, out []byte) bool {
 	if cap(out) > cap(l.out) && cap(out) <= keptOutput {
 		l.out = out // it has grown
 	}
+	waits := c.pending() > 0
+	ok := l.write(c, out)
+	release(l.out)
+	switch {
+	case !ok:
+		l.drop(c)
+	case waits && c.pending() == 0 && c.phase.in(ending):
+		l.finish(c)
+	default:
+		return true
+	}
+	return false
+}
+
+// write is flush for output that need not be the loop's own. It drops nothing: it reports false
+// when the connection has to be.
+func (l *loop) write(c *conn, out []byte) bool {
 	if c.secure != nil && len(out) > 0 {
 		var ok bool
 		if out, ok = l.seal(c, out); !ok {
-			l.drop(c)
-			return false
+			return l.hearsNot(c)
 		}
 	}
 	waits := c.pending() > 0
@@ -288,8 +338,7 @@ func (l *loop) flush(c *conn, out []byte) bool {
 			c.blocked = true
 		case unix.EINTR:
 		default:
-			l.drop(c)
-			return false
+			return l.hearsNot(c)
 		}
 	}
 	switch {
@@ -301,8 +350,13 @@ func (l *loop) flush(c *conn, out []byte) bool {
 	default:
 		c.out = append([]byte(nil), out[sent:]...)
 	}
-	release(l.out)
 	release(l.sealedOut)
+	l.outputChanged(c, waits, sent)
+	return true
+}
+
+// outputChanged notes that so many bytes of the output were sent, and the rest waits.
+func (l *loop) outputChanged(c *conn, waited bool, sent int) {
 	fresh := c.noted == 0
 	l.account(c)
 	if c.noted != 0 || c.told.Load() != 0 {
@@ -311,10 +365,22 @@ func (l *loop) flush(c *conn, out []byte) bool {
 	if fresh || sent > 0 {
 		l.arm(c)
 	}
-	if waits && c.pending() == 0 && c.phase.in(ending) {
-		l.finish(c)
+	if waited && c.linked != nil && c.pending() == 0 {
+		l.taken(c)
+	}
+}
+
+// hearsNot reports whether a connection goes on whose peer takes nothing more: an upstream does,
+// for what its peer has said last.
+func (l *loop) hearsNot(c *conn) bool {
+	if !c.upstream || c.linked == nil {
 		return false
 	}
+	waited := c.pending() > 0
+	c.deaf, c.ready = true, true
+	c.out, c.sent = nil, 0
+	l.outputChanged(c, waited, 0)
+	l.postpone(c)
 	return true
 }
 
@@ -341,6 +407,7 @@ func (l *loop) account(c *conn) {
 func (l *loop) arm(c *conn) {
 	cfg := &l.srv.cfg
 	switch {
+	case c.linked != nil: // see Link
 	case c.pending() > 0:
 		l.wheel.set(c, l.tick+1+ticks(cfg.Write), l.tick)
 	case c.phase == lingering:

@@ -15,6 +15,7 @@ func (l *loop) end(c *conn, how Next) {
 		l.become(c, handing)
 	} else {
 		l.become(c, closing)
+		l.unlink(c)
 	}
 	if c.pending() == 0 {
 		l.finish(c)
@@ -26,7 +27,7 @@ func (l *loop) finish(c *conn) {
 	switch {
 	case c.phase == handing:
 		l.handOver(c)
-	case len(c.in) == 0 && !c.ready && !l.srv.draining.Load():
+	case c.upstream, len(c.in) == 0 && !c.ready && !l.srv.draining.Load():
 		c.closeNotify()
 		l.drop(c)
 	default:
@@ -82,7 +83,12 @@ func (l *loop) drop(c *conn) {
 	release(c.out)
 	c.in, c.out, c.aside, c.borrowed = nil, nil, nil, nil
 	_ = unix.Close(c.fd)
-	l.srv.end(&c.Conn, opened)
+	if c.upstream {
+		l.srv.endUpstream(&c.Conn)
+	} else {
+		l.srv.end(&c.Conn, opened)
+	}
+	l.unlink(c)
 }
 
 // resume takes the answer that c is parked for, and goes on with its input.

@@ -6,10 +6,10 @@
 // goroutine. Both call the same Protocol, a pure step from bytes to bytes. A
 // message that the protocol hands over goes to net/http (see MessageServer), which gets a
 // connection that delivers exactly this message, and the socket comes back after
-// the answer.
+// the answer. A connection to another server can be joined with one of a loop (see Link).
 //
-// The package knows no protocol and no document. It opens no listener; it owns
-// the one that it is given.
+// The package knows no protocol and no document. It opens no listener and no
+// connection; it owns those that it is given.
 //
 // Who owns which buffer, and until when, says the table at poisoned.
 package eventloop

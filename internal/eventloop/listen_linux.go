@@ -1,7 +1,6 @@
 package eventloop
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -109,18 +108,11 @@ func startLoops(s *Server, l net.Listener) (engine, error) {
 // the runtime's poller, and wake it for every connection. One of a unix socket is not,
 // because it removes the path when it is.
 func takeOver(from socket) (*listener, error) {
-	raw, err := from.SyscallConn()
+	fd, err := dup(from)
 	if err != nil {
 		return nil, fmt.Errorf("listener: %w", err)
 	}
-	a := &listener{}
-	var dupErr error
-	err = raw.Control(func(old uintptr) {
-		a.fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
-	})
-	if err = errors.Join(err, dupErr); err != nil {
-		return nil, fmt.Errorf("listener: %w", err)
-	}
+	a := &listener{fd: fd}
 	if _, tcp := from.(*net.TCPListener); !tcp {
 		a.from = from
 	} else if err := from.Close(); err != nil {

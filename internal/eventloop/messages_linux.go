@@ -53,6 +53,9 @@ func (l *loop) handle(m *message) {
 		l.closeAll(m.kind == abort)
 	default:
 		if m.c.phase == closed {
+			if m.kind == join {
+				m.join.upstream.abandon()
+			}
 			return
 		}
 		l.handleFor(m.c, m)
@@ -80,6 +83,10 @@ func (l *loop) handleFor(c *conn, m *message) {
 	case giveBack:
 		if c.borrowed == m.borrowed {
 			l.takeBack(c, m)
+		}
+	case join:
+		if c.borrowed == m.borrowed {
+			l.join(c, m)
 		}
 	case handshakeDone:
 		if c.borrowed == m.borrowed {
@@ -123,7 +130,7 @@ func (l *loop) putOut(c *conn, b []byte) {
 // goAway pokes the connections whose protocol itself tells the peer that the server ends.
 func (l *loop) goAway() {
 	for _, c := range l.conns {
-		if c != nil && c.http2.Load() && c.phase.in(served) {
+		if c != nil && (c.http2.Load() || c.linked != nil && !c.upstream) && c.phase.in(served) {
 			c.poke()
 		}
 	}

@@ -13,6 +13,7 @@ const (
 	reading                  // the protocol gets what comes
 	parked                   // waits for Resume; what has come waits too
 	streaming                // its last answer is made by Send, and nothing is read
+	halfClosed               // sends nothing more, and hears what a linked connection brings
 	handing                  // to be handed over as soon as the peer has taken the output
 	closing                  // to be closed as soon as the peer has taken the output
 	lingering                // its last answer is sent: what comes is thrown away
@@ -23,7 +24,7 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"accepted", "reading", "parked", "streaming", "handing", "closing", "lingering",
+	"accepted", "reading", "parked", "streaming", "halfClosed", "handing", "closing", "lingering",
 	"handshaking", "hijacked", "closed",
 }
 
@@ -40,9 +41,10 @@ func set(list ...phase) (bits uint16) {
 // follows says which phases may come after each.
 var follows = [phases]uint16{
 	accepted:    set(handshaking, reading, closed),
-	reading:     set(parked, handing, closing, closed),
+	reading:     set(parked, halfClosed, handing, closing, closed),
 	parked:      set(reading, streaming, handing, closing, closed),
 	streaming:   set(closing, closed),
+	halfClosed:  set(closing, closed),
 	handing:     set(hijacked, closed),
 	closing:     set(lingering, closed),
 	lingering:   set(closed),
@@ -51,7 +53,9 @@ var follows = [phases]uint16{
 }
 
 var (
-	served    = set(reading, parked, streaming)    // the protocol may add output
+	// the protocol may add output
+	served = set(reading, parked, streaming, halfClosed)
+
 	ending    = set(handing, closing)              // it goes on when the peer has taken the output
 	borrowed  = set(handshaking, hijacked)         // another goroutine reads and writes the socket
 	elsewhere = set(parked, handshaking, hijacked) // another goroutine works for it

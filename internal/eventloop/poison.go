@@ -20,6 +20,7 @@ import (
 //	Step's in       the protocol during the call, which must not change it
 //	Step's out      the event loop; the protocol may append to it during the call
 //	Prefetch's in   the protocol during the call
+//	Pass            the caller's: what the peer does not take is copied
 //	Resume, Send    the caller's and the event loop's for good: neither may change the bytes
 //	stream.buf      the stream's goroutine
 //	streams.outputs the stream that has got one, until it is written

@@ -18,6 +18,7 @@ type message struct {
 	borrowed *borrowedConn // giveBack, giveUp, handshakeDone
 	b        []byte        // resume, push, giveBack
 	next     Next          // resume
+	join     *joining      // join
 }
 
 type messageKind uint8
@@ -28,6 +29,7 @@ const (
 	push                             // output without order
 	cut                              // too much of it
 	giveBack                         // a connection that was handed over comes back
+	join                             // and comes back with an upstream
 	giveUp                           // and one that was closed
 	handshakeDone                    // the handshake of TLS is done
 	tick                             // Tick is to be called

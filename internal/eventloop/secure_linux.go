@@ -242,6 +242,8 @@ func (l *loop) pulled(c *conn, buf []byte, kept int, e unix.Errno) {
 		l.drop(c)
 	case len(buf) > kept:
 		l.step(c, buf, l.out[:0])
+	case c.secure.ended && c.linked != nil:
+		l.ended(c)
 	case c.secure.ended: // it still gets its answers
 		c.in, c.ready = nil, false
 		l.end(c, Close)

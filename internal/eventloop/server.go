@@ -99,6 +99,12 @@ func (s *Server) Stats() Stats {
 // Refused returns the counts of what is one too many.
 func (s *Server) Refused() admit.Refused { return s.gate.Refused() }
 
+// BeginHandshake waits for the turn of a handshake of TLS that a protocol begins by itself, as
+// Config.Admit bounds them. It reports false when ctx has ended before.
+func (s *Server) BeginHandshake(ctx context.Context) (end func(), ok bool) {
+	return s.gate.BeginHandshake(ctx)
+}
+
 // refusedEvery is how often the log says that the system gives no connections.
 const refusedEvery = 10 * time.Second
 

@@ -118,7 +118,7 @@ const (
 	SQLStartup   = 10_000           // bytes of what a client begins with; as PostgreSQL
 	SQLAuthBytes = 64 << 10         // of a message of a log-in; as PostgreSQL
 	SQLChunk     = 32 << 10         // that are on their way in one direction, and not taken
-	SQLSecured   = 4 << 10          // of them under TLS, whose session has the memory all the time
+	SQLBuffer    = 4 << 10          // of them where goroutines have a session, all the time
 	SQLText      = 64<<10 + 256     // of a statement that is read, and its name
 	SQLNames     = 512              // of the names in a message; longer ones are not followed
 	SQLNamesKept = 10_000           // of a session

@@ -206,7 +206,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/front/sql",
-		knows: []string{"front", "admit", "workers", "sqlcache", "sqlread", "eventloop/nonblock"},
+		knows: []string{"front", "admit", "workers", "sqlcache", "sqlread", "eventloop"},
 		tests: []string{"dbtest", "tlstest", "waittest", "source/postgres", "github.com/jackc/pgx"},
 	},
 	{

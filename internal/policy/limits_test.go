@@ -51,7 +51,6 @@ var boundless = map[string]string{
 	"front/sql/login.go:auth*":           "codes of the protocol",
 	"front/sql/message.go:headSize":      "a layout",
 	"front/sql/observe.go:fewGroups":     "what an idle session keeps",
-	"front/sql/site.go:acceptWait":       "how often is tried",
 	"front/sql/startup.go:*":             "codes of the protocol",
 	"front/wire/conn.go:tickEvery":       "how often is looked",
 	"front/wire/conn.go:pumpSize":        "how much is sent at a time",

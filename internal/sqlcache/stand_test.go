@@ -75,7 +75,10 @@ func newStand(t testing.TB, database string, tables ...string) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := s.front.Serve(l, sqlfront.Listen{})
+	site, err := s.front.Serve(l, sqlfront.Listen{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(site.Close)
 	u, err := url.Parse(database)
 	if err != nil {

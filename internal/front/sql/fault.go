@@ -52,3 +52,6 @@ func faultOf(err error) *fault {
 // stopping is what an idle session hears when hotrow stops.
 var stopping = &fault{state: stateStopping, text: "hotrow is stopping",
 	hint: "connect again"}
+
+// terminate is what the server hears then.
+var terminate = []byte{msgTerminate, 0, 0, 0, headSize - 1}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/sqlcache"
 )
@@ -35,12 +36,15 @@ type Options struct {
 
 // An Upstream is a connection to the database. The session owns it.
 type Upstream struct {
-	Conn        net.Conn // *tls.Conn if it has TLS
+	Conn        net.Conn // *tls.Conn over BelowTLS if it has TLS
 	Certificate []byte   // that the database has shown, in DER; nil: there is no TLS
 
 	// Again opens another one to the same server.
 	Again func(ctx context.Context) (net.Conn, error)
 }
+
+// BelowTLS returns a connection like nc. TLS over it can go on in an event loop.
+func BelowTLS(nc net.Conn) net.Conn { return eventloop.BelowTLS(nc, nil) }
 
 // A Front passes sessions on. Any goroutine may call its methods.
 type Front struct {
@@ -83,13 +87,6 @@ func (f *Front) sayAway(err error) {
 	if f.said.Allow(time.Now()) {
 		log := f.opts.Load().Log
 		log.Warn("a SQL client was refused: the database cannot be reached", "err", err)
-	}
-}
-
-// sayAccept tells the log that the system gives no connections.
-func (f *Front) sayAccept(err error) {
-	if f.said.Allow(time.Now()) {
-		f.opts.Load().Log.Warn("new connections wait: the system gives none", "err", err)
 	}
 }
 

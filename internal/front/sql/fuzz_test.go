@@ -58,7 +58,7 @@ func FuzzStartup(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 9, 0, 3, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)
-		s, err := readStartup(r, nil)
+		s, err := readStartup(r)
 		if err != nil {
 			return
 		}

@@ -17,11 +17,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/source/postgres"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(dbtest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	eventloop.PoisonBuffers()
+	goleak.VerifyTestMain(dbtest.Wrap(m))
+}
 
 // A stand is a relay in front of a database.
 type stand struct {
@@ -38,6 +42,8 @@ type way struct {
 	tls     *tls.Config
 	shown   []byte
 	options func(*Options)
+
+	goroutines bool // and no event loop
 }
 
 // newStand starts a relay that ends with the test.
@@ -47,6 +53,7 @@ func newStand(t *testing.T, database string, w way) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.Below = BelowTLS
 	o := Options{Log: slog.New(slog.NewTextHandler(testLog{t}, nil)),
 		Dial: func(ctx context.Context) (Upstream, error) {
 			c, err := d.Dial(ctx)
@@ -71,7 +78,11 @@ func newStand(t *testing.T, database string, w way) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{t: t, front: New(o), database: database}
-	s.site = s.front.Serve(l, Listen{TLS: w.tls, Certificate: func() []byte { return w.shown }})
+	s.site, err = s.front.Serve(l, Listen{TLS: w.tls, Certificate: func() []byte { return w.shown },
+		Goroutines: w.goroutines})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		s.site.Close()
 		if n := s.front.Stats().Open; n != 0 {

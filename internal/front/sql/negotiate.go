@@ -3,8 +3,9 @@ package sqlfront
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"net"
+
+	"github.com/hotrow/hotrow/internal/eventloop"
 )
 
 // ALPN is what a client says in a handshake of TLS that begins the connection.
@@ -13,42 +14,36 @@ const ALPN = "postgresql"
 // negotiate answers what a client asks for before it says whom it is, and returns that, or its
 // request to cancel. The client's leg is there from then on.
 func (s *session) negotiate(ctx context.Context) (startup, error) {
-	nc := s.conn
-	var begin [1]byte
-	if _, err := io.ReadFull(nc, begin[:]); err != nil {
-		return startup{}, err
-	}
-	came := begin[:]
-	if begin[0] == tlsHello && s.site.secure != nil {
-		secured, err := s.handshake(ctx, &begun{nc, came})
+	plain := &begun{s.conn, s.conn.Unread()} // there is some
+	var nc net.Conn = plain
+	if plain.came[0] == tlsHello && s.site.secure != nil {
+		secured, err := s.handshake(ctx, plain)
 		if err != nil {
 			return startup{}, err
 		}
 		if secured.ConnectionState().NegotiatedProtocol != ALPN {
 			return startup{}, errStartup // as PostgreSQL: it may be a browser
 		}
-		nc, came = secured, nil
+		nc = secured
 	}
 	for range 3 {
-		first, err := readStartup(nc, came)
-		came = nil
+		first, err := readStartup(nc)
 		if err != nil {
 			return startup{}, err
 		}
 		if !first.asks() {
-			s.client = newLeg(nc, s.share)
+			s.client = newLeg(nc, eventloop.MeterOf(s.conn))
 			return first, s.wantsTLS(&first)
 		}
 		answer := byte('N')
-		_, already := nc.(*tls.Conn)
-		if first.code == codeTLS && s.site.secure != nil && !already {
+		if first.code == codeTLS && s.site.secure != nil && nc == plain {
 			answer = 'S'
 		}
 		if _, err := nc.Write([]byte{answer}); err != nil {
 			return startup{}, err
 		}
 		if answer == 'S' {
-			if nc, err = s.handshake(ctx, nc); err != nil {
+			if nc, err = s.handshake(ctx, plain); err != nil {
 				return startup{}, err
 			}
 		}
@@ -68,22 +63,22 @@ func (s *session) wantsTLS(first *startup) error {
 }
 
 // handshake does that of TLS, when it is its turn.
-func (s *session) handshake(ctx context.Context, nc net.Conn) (*tls.Conn, error) {
-	end, ok := s.site.gate.BeginHandshake(ctx)
+func (s *session) handshake(ctx context.Context, plain *begun) (*tls.Conn, error) {
+	end, ok := s.site.server.BeginHandshake(ctx)
 	if !ok {
 		return nil, ctx.Err()
 	}
 	defer end()
-	secured := tls.Server(nc, s.site.secure)
+	secured := tls.Server(eventloop.BelowTLS(plain.Borrowed, plain.came), s.site.secure)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
 	return secured, nil
 }
 
-// A begun is a connection whose first bytes were read.
+// A begun is a client's connection whose first bytes were read.
 type begun struct {
-	net.Conn
+	eventloop.Borrowed
 	came []byte
 }
 
@@ -94,5 +89,5 @@ func (b *begun) Read(p []byte) (int, error) {
 		b.came = b.came[n:]
 		return n, nil
 	}
-	return b.Conn.Read(p)
+	return b.Borrowed.Read(p)
 }

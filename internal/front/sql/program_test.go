@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
@@ -54,11 +55,18 @@ func TestSession_OverTLS(t *testing.T) {
 	cert := tlstest.New(t, "database")
 	_, at := secureServer(t, cert)
 	pair := cert.Pair(t)
-	s := newStand(t, with(t, at, "sslmode", "require"), way{shown: pair.Certificate[0],
-		tls: &tls.Config{Certificates: []tls.Certificate{*pair}, NextProtos: []string{ALPN}}})
+	both(t, func(t *testing.T, w way) {
+		w.shown = pair.Certificate[0]
+		w.tls = &tls.Config{Certificates: []tls.Certificate{*pair}, NextProtos: []string{ALPN}}
+		overTLS(t, newStand(t, with(t, at, "sslmode", "require"), w))
+	})
+}
+
+func overTLS(t *testing.T, s *stand) {
+	t.Helper()
 	c, idle := connect(t, with(t, s.url, "sslmode", "require")), connect(t, with(t, s.url, "sslmode", "require"))
 	rows := strings.Repeat("1\t"+strings.Repeat("x", 1000)+"\n", 5_000)
-	run(t, c, "CREATE TABLE big (a int, b text)")
+	run(t, c, "CREATE TEMP TABLE big (a int, b text)")
 	if _, err := c.PgConn().CopyFrom(t.Context(), strings.NewReader(rows), "COPY big FROM STDIN"); err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +88,18 @@ func TestSession_OverTLS(t *testing.T) {
 
 // TestSession_APanicEndsOne, and nothing else.
 func TestSession_APanicEndsOne(t *testing.T) {
-	var broken bool
+	var broken atomic.Bool
 	s := newStand(t, dbtest.Postgres(t), way{options: func(o *Options) {
 		dial := o.Dial
 		o.Dial = func(ctx context.Context) (Upstream, error) {
-			if broken {
+			if broken.Load() {
 				panic("a defect")
 			}
 			return dial(ctx)
 		}
 	}})
 	first := connect(t, s.url)
-	broken = true
+	broken.Store(true)
 	if got := whoAmI(t, s.url); !strings.Contains(got, "EOF") && !strings.Contains(got, "reset") {
 		t.Errorf("a client is %q", got)
 	}

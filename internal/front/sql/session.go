@@ -7,30 +7,34 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/workers"
 )
 
-// A session is one client's connection, and the server's that belongs to it. Until the client
-// has logged in one goroutine has it. Then two have: each reads one side and writes the other,
-// and the last that ends closes both.
+// A session is one client's connection, and the server's that belongs to it. A goroutine has both
+// until the client has logged in. Then an event loop has them (see relay), or, where there is
+// none, two goroutines (see pump.go).
 type session struct {
 	site  *Site
-	from  netip.Addr // of the client, where it is counted
-	conn  net.Conn   // of the client, as it was accepted
-	share *front.ClientShare
+	from  netip.Addr // of the client
+	track track
+	ours  []byte // the key by which the client may cancel
+	phase phase  // the site's lock guards it
 
+	*legs // nil when an event loop has the session; the site's lock guards that
+}
+
+// legs are the connections of a session that goroutines have.
+type legs struct {
+	conn           eventloop.Borrowed // of the client, as it was accepted
 	client, server *leg
-	database       net.Conn // of server; nil: there is none yet
-	phase          phase    // the site's lock guards it
-	track          track
-	ours           []byte // the key by which the client may cancel
-	pumps          atomic.Int32
+	database       net.Conn     // of server; nil: there is none yet; the site's lock guards it
+	pumps          atomic.Int32 // goroutines that pass the session on
 }
 
 // A phase is how far a session has come.
@@ -39,107 +43,9 @@ type phase uint8
 const (
 	starting  phase = iota // it is not known what the client wants
 	loggingIn              // it counts as a session
+	linked                 // an event loop has it
 	open                   // two goroutines have it
 )
-
-// pumpClient passes on what the client sends, until it sends no more.
-func (s *session) pumpClient() {
-	defer s.leave()
-	for taken := true; ; {
-		p, c, err := s.client.receive()
-		if err != nil {
-			switch {
-			case errors.Is(err, io.EOF):
-				s.server.closeWrite() // the server ends when it has answered
-			case errors.Is(err, os.ErrDeadlineExceeded): // its session has ended
-			default:
-				_ = s.database.Close() // nobody reads an answer
-			}
-			return
-		}
-		if taken { // else nobody is there to take it, and what the server has said last comes first
-			taken = s.passOn(p) == nil
-			s.site.f.count.bytesIn.Add(uint64(len(p)))
-		}
-		release(c)
-	}
-}
-
-// passOn passes on bytes of the client.
-func (s *session) passOn(p []byte) error {
-	before, ok := s.track.forward(p)
-	if !ok {
-		return net.ErrClosed
-	}
-	if len(before) > 0 {
-		if err := s.server.send(before); err != nil {
-			return err
-		}
-	}
-	return s.server.send(p)
-}
-
-// pumpServer passes on what the server sends, until it sends no more. first has already come.
-func (s *session) pumpServer(first []byte) {
-	defer s.leave()
-	err := s.pass(first)
-	for err == nil && !s.stops() {
-		var p []byte
-		var c *chunk
-		p, c, err = s.server.receive()
-		if err == nil {
-			err = s.pass(p)
-			release(c)
-		} else if errors.Is(err, os.ErrDeadlineExceeded) { // hotrow stops
-			s.server.unlimited()
-			err = nil
-		}
-	}
-	_ = s.database.Close()
-	s.client.closeWrite()
-	s.client.endWithin(front.SQLLinger)
-}
-
-// pass passes on bytes of the server.
-func (s *session) pass(p []byte) error {
-	if len(p) == 0 {
-		return nil
-	}
-	c := &s.site.f.count
-	pieces, ended := s.track.answer(p)
-	c.groups.Add(ended)
-	for _, piece := range pieces {
-		c.bytesOut.Add(uint64(len(piece)))
-		if err := s.client.send(piece); err != nil {
-			_ = s.conn.Close() // it is gone
-			return err
-		}
-	}
-	return nil
-}
-
-// stops ends the session if hotrow stops and nothing is under way in it, and reports whether
-// it did. The client hears why.
-func (s *session) stops() bool {
-	if !s.site.draining.Load() || !s.track.end() {
-		return false
-	}
-	_ = s.client.send(stopping.append(nil))
-	_ = s.server.send([]byte{msgTerminate, 0, 0, 0, headSize - 1})
-	return true
-}
-
-// leave ends one half of the session, and both after a panic. It is deferred.
-func (s *session) leave() {
-	if workers.Caught(s.site.f.opts.Load().Log, "pass a session of SQL on", recover()) != nil {
-		s.close()
-	}
-	if s.pumps.Add(-1) == 0 {
-		s.close()
-		s.track.lost()
-		s.site.forget(s)
-	}
-}
 
 // close closes both connections. Any goroutine may call it.
 func (s *session) close() {
@@ -208,7 +114,7 @@ func (s *session) begin(ctx context.Context) (loginResult, error) {
 		return loginBroken, net.ErrClosed
 	}
 	_ = up.Conn.SetDeadline(time.Now().Add(front.SQLLogin))
-	s.server = newLeg(up.Conn, s.share)
+	s.server = newLeg(up.Conn, eventloop.MeterOf(s.conn))
 	return s.logIn(first, up)
 }
 
@@ -229,7 +135,7 @@ func (s *session) logIn(first startup, up Upstream) (loginResult, error) {
 		l.shown = s.site.shown()
 	}
 	if err := l.run(); err != nil {
-		_ = s.server.send([]byte{msgTerminate, 0, 0, 0, headSize - 1})
+		_ = s.server.send(terminate)
 		otherwise := loginBroken
 		if l.said {
 			otherwise = loginRefused
@@ -242,30 +148,73 @@ func (s *session) logIn(first startup, up Upstream) (loginResult, error) {
 	}
 	behind := make([]byte, r.Buffered())
 	_, _ = io.ReadFull(r, behind) // it is there
-	s.start(first, behind)
+	if err := s.start(first, behind); err != nil {
+		return loginBroken, err
+	}
 	return loginOpen, nil
 }
 
-// start leaves the session to two goroutines, whose stacks are small: who has logged the
-// client in has used a deep one.
-func (s *session) start(first startup, behind []byte) {
+// start leaves the session to an event loop, or to two goroutines. came is what the server has
+// sent behind the log-in.
+func (s *session) start(first startup, came []byte) error {
 	s.site.f.count.logins[loginOpen].Add(1)
 	var o *observer
 	if first.parameter("replication") == "" {
 		o = s.site.f.newObserver(s.ours)
 	}
 	s.track.begin(o)
-	s.client.unlimited()
-	s.server.unlimited()
-	s.pumps.Store(2)
-	s.site.setPhase(s, open)
-	go s.pumpClient()
-	go s.pumpServer(behind)
+	err := s.link(came)
+	if errors.Is(err, eventloop.ErrNoLoop) {
+		s.pump(came)
+		err = nil
+	}
+	return err
+}
+
+// link leaves the session to the event loop of its client.
+func (s *session) link(came []byte) error {
+	link := eventloop.Link{Conn: s.client.Conn, Upstream: s.server.Conn, Came: came, Data: s}
+	if plain, ok := s.client.Conn.(*begun); ok {
+		link.Conn, link.Unread = plain.Borrowed, plain.came
+	}
+	legs := s.site.setLegs(s, linked, nil)
+	err := link.Join() // the loop may have ended the session already
+	if err != nil {
+		s.site.setLegs(s, loggingIn, legs)
+	}
+	return err
+}
+
+// A side is where a session passes bytes on to. Pass reports false when the peer has gone.
+type side interface{ Pass(p []byte) bool }
+
+// forward passes on bytes of the client. It reports false when the server takes nothing more.
+func (s *session) forward(server side, p []byte) bool {
+	s.site.f.count.bytesIn.Add(uint64(len(p)))
+	before, ok := s.track.forward(p)
+	if !ok || len(before) > 0 && !server.Pass(before) {
+		return false
+	}
+	return server.Pass(p)
+}
+
+// answer passes on bytes of the server. It reports false when the client takes nothing more.
+func (s *session) answer(client side, p []byte) bool {
+	n := &s.site.f.count
+	pieces, ended := s.track.answer(p)
+	n.groups.Add(ended)
+	for _, piece := range pieces {
+		n.bytesOut.Add(uint64(len(piece)))
+		if !client.Pass(piece) {
+			return false
+		}
+	}
+	return true
 }
 
 // isLocal reports whether only a program of this machine can be the client.
 func (s *session) isLocal() bool {
-	return front.IsLocal(s.site.listener.Addr()) &&
+	return front.IsLocal(s.site.addr) &&
 		(!s.from.IsValid() || s.from.IsLoopback())
 }
 

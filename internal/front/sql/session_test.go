@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -157,7 +158,7 @@ func TestSession_BackpressureIsBounded(t *testing.T) {
 	deaf.write(msg('Q', "SELECT repeat('x', 1000000) FROM generate_series(1, 200)"))
 	unsent := func() int64 { return s.front.opts.Load().Unsent.Stats().Bytes }
 	waittest.Until(t, "bytes wait", func() bool { return unsent() > 0 })
-	if n := unsent(); n > int64(len(chunk{})) {
+	if n := unsent(); n > int64(front.SQLChunk) {
 		t.Errorf("%d bytes wait for a client", n)
 	}
 	deaf.until(1)
@@ -177,15 +178,18 @@ func TestSession_BackpressureIsBounded(t *testing.T) {
 			break
 		}
 	}
-	if wrote >= 1<<30 || unsent() == 0 || unsent() > int64(len(chunk{})) {
+	if wrote >= 1<<30 || unsent() == 0 || unsent() > int64(front.SQLChunk) {
 		t.Errorf("%d bytes were taken for a server that takes none; %d count as not taken", wrote, unsent())
 	}
 	server.Resume()
 }
 
 // TestSession_Shutdown ends idle sessions at once, and others behind their transaction.
-func TestSession_Shutdown(t *testing.T) {
-	s := newStand(t, dbtest.Postgres(t), way{})
+func TestSession_Shutdown(t *testing.T) { both(t, shutdown) }
+
+func shutdown(t *testing.T, w way) {
+	t.Helper()
+	s := newStand(t, dbtest.Postgres(t), w)
 	idle, busy := logIn(t, s.url), connect(t, s.url)
 	run(t, busy, "CREATE TABLE t (a int)", "BEGIN", "INSERT INTO t VALUES (1)")
 	done := make(chan error, 1)
@@ -203,7 +207,7 @@ func TestSession_Shutdown(t *testing.T) {
 	if n := strings.TrimSpace(dbtest.Psql(t, s.database, "SELECT count(*) FROM t;")); n != "2" {
 		t.Errorf("%s rows were committed", n)
 	}
-	if _, err := net.Dial("tcp", s.site.listener.Addr().String()); err == nil {
+	if _, err := net.Dial("tcp", s.site.addr.String()); err == nil {
 		t.Error("it still listens")
 	}
 }

@@ -31,11 +31,10 @@ type startup struct {
 	code   uint32 // one of those above, or a version
 }
 
-// readStartup reads a packet, and no byte behind it. begin is what has come of it.
-func readStartup(r io.Reader, begin []byte) (startup, error) {
+// readStartup reads a packet, and no byte behind it.
+func readStartup(r io.Reader) (startup, error) {
 	head := make([]byte, leastStartup)
-	n := copy(head, begin)
-	if _, err := io.ReadFull(r, head[n:]); err != nil {
+	if _, err := io.ReadFull(r, head); err != nil {
 		return startup{}, err
 	}
 	size := binary.BigEndian.Uint32(head)
@@ -44,7 +43,7 @@ func readStartup(r io.Reader, begin []byte) (startup, error) {
 		return s, errStartup
 	}
 	s.packet = make([]byte, size)
-	n = copy(s.packet, head)
+	n := copy(s.packet, head)
 	_, err := io.ReadFull(r, s.packet[n:])
 	return s, err
 }

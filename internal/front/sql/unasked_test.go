@@ -38,7 +38,7 @@ func TestLogin_PeerAndCertAreForThisMachine(t *testing.T) {
 		for listen, want := range map[string]string{"127.0.0.1:0": role, dbtest.Elsewhere(t) + ":0": "28000"} {
 			s := newStand(t, upstream, way{listen: listen})
 			client := url.URL{Scheme: "postgres", User: url.User(role), Path: u.Path, RawQuery: "sslmode=disable",
-				Host: s.site.listener.Addr().(*net.TCPAddr).String()}
+				Host: s.site.addr.(*net.TCPAddr).String()}
 			if got := whoAmI(t, client.String()); got != want {
 				t.Errorf("%s at %s is %q, want %q", role, listen, got, want)
 			}

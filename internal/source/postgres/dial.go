@@ -20,6 +20,10 @@ import (
 // wants. The session is the caller's, so that nothing of the URL but the address and sslmode
 // counts, and nothing is pinned. Any goroutine may call its methods.
 type Dialer struct {
+	// Below returns what TLS speaks over in place of a socket; nil: TLS has the socket. It is set
+	// before the first Dial.
+	Below func(net.Conn) net.Conn
+
 	hosts  []host // in the order in which they are tried
 	direct bool   // TLS begins without a question: sslnegotiation=direct
 	dialer net.Dialer
@@ -140,7 +144,11 @@ func (d *Dialer) secure(ctx context.Context, c *Dialed) error {
 			return errNoTLS
 		}
 	}
-	secured := tls.Client(c.Conn, c.at.tls)
+	below := c.Conn
+	if d.Below != nil {
+		below = d.Below(below)
+	}
+	secured := tls.Client(below, c.at.tls)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return err
 	}
