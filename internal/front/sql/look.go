@@ -38,7 +38,8 @@ func (o *observer) begins(waiting int, idle bool) {
 // what asks for the session's state in front of it.
 func (o *observer) look(t *timed) (before []byte) {
 	g := &o.group
-	asks := !o.off && g.quiet && g.first && g.asks && o.of.Known() == nil && o.of.Doubts() == g.doubts
+	asks := !o.off && g.quiet && g.first && g.asks && o.of.Known() == nil &&
+		o.of.Doubts() == g.doubts
 	switch {
 	case !g.run:
 	case !g.quiet && g.within:

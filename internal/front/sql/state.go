@@ -86,7 +86,8 @@ func (s *swallower) take(p []byte, pieces [][]byte) (rest []byte, all [][]byte) 
 
 // isFatal reports whether an error ends its session.
 func isFatal(body []byte) bool {
-	return bytes.Contains(body, []byte("\x00VFATAL\x00")) || bytes.Contains(body, []byte("\x00VPANIC\x00"))
+	return bytes.Contains(body, []byte("\x00VFATAL\x00")) ||
+		bytes.Contains(body, []byte("\x00VPANIC\x00"))
 }
 
 // processOf returns the process at the server that a key names; 0: none.
