@@ -75,7 +75,10 @@ func relay(t *testing.T, link string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := front.Serve(l, sqlfront.Listen{})
+	site, err := front.Serve(l, sqlfront.Listen{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { site.Close() })
 	u, err := url.Parse(link)
 	if err != nil {
