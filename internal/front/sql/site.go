@@ -63,6 +63,8 @@ func (f *Front) Serve(l net.Listener, how Listen) (*Site, error) {
 		MaxUnread: front.SQLChunk, Admit: how.Admit, Log: f.opts.Load().Log,
 		Meter: func() eventloop.Meter { return f.opts.Load().Unsent.NewShare() },
 	}, "") // it knows no error before the peer has said who it is
+	s.mu.Lock() // the first session begins when there is a server
+	defer s.mu.Unlock()
 	var err error
 	if s.server, err = eventloop.Serve(l, c); err != nil {
 		s.stop()
