@@ -61,7 +61,7 @@ func run(only, tests string, verbose bool) (int, error) {
 		return 2, err
 	}
 	defer os.RemoveAll(tmp)
-	t := &trial{root: root, tmp: tmp, stages: run}
+	t := &trial{root: root, tmp: tmp, stages: run, took: make(map[string]time.Duration)}
 	if res := t.try(0, mutant{name: "none"}); res.verdict != survived {
 		return 2, fmt.Errorf("the tests fail without a mutant: %s\n%s", res.by, res.output)
 	}

@@ -65,8 +65,15 @@ func (m *mutant) stages() []stage {
 	return list
 }
 
-// limit is for one stage; a mutant that hangs is noticed, too.
-const limit = 8 * time.Minute
+const (
+	// longest is for a command, and for a stage without a mutant: slow machines take their time.
+	longest = 40 * time.Minute
+
+	// hangs is how many times as long a stage may take with a mutant. One that hangs is noticed
+	// so, and one that is only slow is not taken for killed.
+	hangs   = 6
+	atLeast = time.Minute // whatever it took without
+)
 
 // verdict is what became of a mutant.
 type verdict int
@@ -95,9 +102,19 @@ func (r result) String() string {
 type trial struct {
 	root, tmp string
 	stages    *regexp.Regexp
+	took      map[string]time.Duration // of each stage without a mutant
 }
 
-// try builds the tests with a mutant in and runs them until one fails.
+// limit is how long a stage may take.
+func (t *trial) limit(stage string) time.Duration {
+	if took, known := t.took[stage]; known {
+		return min(max(hangs*took, atLeast), longest)
+	}
+	return longest
+}
+
+// try builds the tests with a mutant in and runs them until one fails. Number 0 is no mutant: it
+// says how long the others may take.
 func (t *trial) try(n int, m mutant) (r result) {
 	begin := time.Now()
 	defer func() { r.took = time.Since(begin) }()
@@ -114,7 +131,11 @@ func (t *trial) try(n int, m mutant) (r result) {
 			continue
 		}
 		args := append([]string{"-test.failfast"}, s.args...)
-		out, err := t.command(filepath.Join(t.root, pkg), binary, args...)
+		began := time.Now()
+		out, err := t.command(t.limit(s.name), filepath.Join(t.root, pkg), binary, args...)
+		if n == 0 {
+			t.took[s.name] = time.Since(began)
+		}
 		if err != nil {
 			r.by, r.output = s.name, out
 			if errors.Is(err, context.DeadlineExceeded) {
@@ -177,7 +198,7 @@ func (t *trial) build(dir string, m mutant) (binary, out string, err error) {
 		return "", "", err
 	}
 	binary = filepath.Join(dir, "fresh.test")
-	out, err = t.command(t.root, "go", "test", "-c", "-overlay", list, "-o", binary, "./"+pkg)
+	out, err = t.command(longest, t.root, "go", "test", "-c", "-overlay", list, "-o", binary, "./"+pkg)
 	if err != nil {
 		return "", out, errors.New("it does not compile")
 	}
@@ -185,7 +206,9 @@ func (t *trial) build(dir string, m mutant) (binary, out string, err error) {
 }
 
 // command runs a program in dir and returns what it prints.
-func (t *trial) command(dir, name string, args ...string) (string, error) {
+func (t *trial) command(
+	limit time.Duration, dir, name string, args ...string,
+) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var out bytes.Buffer
