@@ -166,6 +166,10 @@ sql-suites: ## PostgreSQL's own tests and those of drivers, direct and through h
 sql-logins: ## log-ins by ten drivers to PostgreSQL 15, 17 and 18 over every combination of TLS, as a table in docs (Debian, as root)
 	scripts/sql-logins
 
+.PHONY: sql-orms
+sql-orms: ## what memory would answer of the statements of drivers and object mappers, as a table in docs (Debian, as root)
+	scripts/sql-orms
+
 .PHONY: h2spec
 h2spec: ## h2spec against hotrow and net/http, as a table of what fails (make test runs it too)
 	$(GO) test ./cmd/hotrow -run '^TestServe_H2Spec$$' -count=1 -v
