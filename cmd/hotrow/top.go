@@ -18,7 +18,7 @@ import (
 
 type topCmd struct {
 	Ops, Sort, Token string
-	Once, JSON       bool
+	Once, JSON, SQL  bool
 
 	trustFlags
 }
@@ -32,6 +32,8 @@ func topCommand(p *program) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&c.Once, "once", false, "Print the state once, after a second, and end.")
 	f.BoolVar(&c.JSON, "json", false, "Print each frame as a line of JSON, as /-/live has it.")
+	f.BoolVar(&c.SQL, "sql", false,
+		"Show the statements of SQL by shape, as /-/sql has them, that save most time first.")
 	f.Var(newOneOf(&c.Sort, "rate", "rate", "name", "hits", "changes"), "sort",
 		"Sort resources by `COLUMN`: rate, name, hits or changes.")
 	tokenFlag(f, &c.Token, "A `TOKEN` with the role operator.")
@@ -49,10 +51,14 @@ func (c *topCmd) Run(p *program) error {
 			return usageError{fmt.Errorf("HOTROW_OPS %q: %w", at, err)}
 		}
 	}
-	body, err := c.open(ctx)
+	if c.SQL {
+		return c.runSQL(ctx, p)
+	}
+	resp, err := c.ask(ctx, "/-/live")
 	if err != nil {
 		return err
 	}
+	body := resp.Body
 	defer func() { _ = body.Close() }()
 	switch {
 	case c.JSON, c.Once:
@@ -60,12 +66,12 @@ func (c *topCmd) Run(p *program) error {
 	case !isTerminal(p.given):
 		return usageError{errors.New("the output is no terminal: use --once or --json")}
 	}
-	return c.show(ctx, p, body)
+	return c.show(ctx, p, func(_ context.Context, send func(any)) { readFrames(body, send) })
 }
 
-// open asks for the stream.
-func (c *topCmd) open(ctx context.Context) (io.ReadCloser, error) {
-	address := strings.TrimRight(c.Ops, "/") + "/-/live"
+// ask asks for a path of the operator's port.
+func (c *topCmd) ask(ctx context.Context, path string) (*http.Response, error) {
+	address := strings.TrimRight(c.Ops, "/") + path
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, usageError{err}
@@ -75,11 +81,7 @@ func (c *topCmd) open(ctx context.Context) (io.ReadCloser, error) {
 		return nil, err
 	}
 	client.Timeout = 0 // a stream has no end
-	resp, err := askOperator(client, req, c.Token)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
+	return askOperator(client, req, c.Token)
 }
 
 // print prints frames as lines of JSON, or one as text.

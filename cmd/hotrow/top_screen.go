@@ -36,20 +36,23 @@ const (
 type topScreen struct {
 	frame  ops.Frame
 	events []ops.Event
+	sql    *ops.Statements // is shown in place of the frame
 	view   topView
 }
 
-// What the stream and the keyboard send to the screen.
+// What the server and the keyboard send to the screen.
 type (
 	topFrame ops.Frame
 	topLog   []ops.Event
+	topSQL   ops.Statements
 	topKeys  string
 	topEnd   struct{ err error }
 )
 
-// show fills the screen with frame after frame until q is pressed. Without a keyboard, ctx
-// ends it.
-func (c *topCmd) show(ctx context.Context, p *program, body io.Reader) error {
+// show fills the screen with what read sends until q is pressed. Without a keyboard, ctx ends it.
+func (c *topCmd) show(
+	ctx context.Context, p *program, read func(ctx context.Context, send func(any)),
+) error {
 	out := p.given.(*os.File)
 	restore, err := openScreen(os.Stdin, out)
 	if err != nil {
@@ -65,7 +68,7 @@ func (c *topCmd) show(ctx context.Context, p *program, body io.Reader) error {
 		case <-ctx.Done():
 		}
 	}
-	go readFrames(body, send)
+	go read(ctx, send)
 	go readKeys(os.Stdin, send)
 
 	s := &topScreen{view: topView{sort: c.Sort, colour: hasColour(p)}}
@@ -183,6 +186,8 @@ func (s *topScreen) take(m any) bool {
 		}
 	case topLog:
 		s.events = m
+	case topSQL:
+		s.sql = (*ops.Statements)(&m)
 	case topKeys:
 		return s.press(string(m))
 	}
@@ -215,6 +220,10 @@ func (s *topScreen) press(keys string) bool {
 func (s *topScreen) text() string {
 	v := s.view
 	v.height--
+	if s.sql != nil {
+		return screenHome + strings.ReplaceAll(renderSQL(s.sql, v), "\n", lineEnd) + "q quit" +
+			"\x1b[K" + screenEnd
+	}
 	text := strings.ReplaceAll(renderTop(&s.frame, s.events, v), "\n", lineEnd)
 	return screenHome + text + "q quit   sorted by " + v.sort +
 		": r rate, n name, h hits, c changes" + "\x1b[K" + screenEnd

@@ -34,7 +34,7 @@ func serveCache(w http.ResponseWriter, r *http.Request, s Snapshot) {
 		writeJSON(w, map[string]any{"tiers": tiers, "resources": resources})
 		return
 	}
-	servePage(w, r, func(p Page) any {
+	servePage(w, r, nil, func(p Page) any {
 		list, of := cutPage(resources, p, func(r *Resource) string { return r.Name })
 		return struct {
 			Paged

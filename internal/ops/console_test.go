@@ -85,6 +85,18 @@ func port(t *testing.T, o ops.Options) string {
 	return server.URL
 }
 
+// shapes are n shapes of statements: the later, the more time would be saved.
+func shapes(n int) (list []ops.Statement) {
+	for i := range n {
+		list = append(list, ops.Statement{Shape: fmt.Sprintf("SELECT a, b FROM table_%04d "+
+			"WHERE of_a_name_that_is_long = ? AND other = ? ORDER BY a LIMIT ?", i),
+			Reason: "eligible", Count: 1234567, Seconds: 100, Looks: 1200000, Hits: 1100000,
+			Saved: float64(i), Passed: "in_transaction"})
+	}
+	return append(list, ops.Statement{Shape: "SELECT ? FROM a JOIN b", Reason: "join", Count: 1,
+		Seconds: .001})
+}
+
 // looks opens the console, and waits for charts of some seconds.
 func looks(t *testing.T, browser *browsertest.Browser, url string, view browsertest.View) *browsertest.Tab {
 	t.Helper()
@@ -142,6 +154,7 @@ func TestConsole_CostOfAFrame(t *testing.T) {
 // that is empty, and says nothing private on its first screen.
 func TestConsole_Views(t *testing.T) {
 	o := busy(40)
+	o.Statements = func() []ops.Statement { return shapes(12) }
 	log := slog.New(o.Events.Handler(slog.NewTextHandler(io.Discard, nil)))
 	url := port(t, o)
 	browser := browsertest.New(t)
@@ -153,6 +166,7 @@ func TestConsole_Views(t *testing.T) {
 		log.Info("configuration reloaded", "event", "reload", "resources", 40)
 		tab.Until("document.querySelector('#marks').textContent.includes('configuration read')")
 		tab.Until("document.querySelector('#asof').textContent.startsWith('All is well')")
+		tab.Until("document.querySelectorAll('#shapes bdi').length === 10")
 		if open := tab.Eval("document.querySelector('#findings').open"); open != false {
 			t.Errorf("%s: the doctor is open though all is well", name)
 		}
@@ -180,7 +194,7 @@ func TestConsole_Views(t *testing.T) {
 		}
 		// What stands side by side ends at the same right edge: no column is empty.
 		if edges := tab.Eval(`[...new Set(['#head > :last-child', '#tiles > :last-child', '#charts > :last-child',
-			'.scroll', '.columns > :last-child', '#findings', '#events'].map((s) =>
+			'.scroll', '#sql .scroll', '.columns > :last-child', '#findings', '#events'].map((s) =>
 			Math.round(document.querySelector(s).getBoundingClientRect().right)))].length`); edges != 1.0 {
 			t.Errorf("%s: right edges: %v", name, edges)
 		}
@@ -304,6 +318,12 @@ func TestConsole_HostileTexts(t *testing.T) {
 		}
 		return h
 	}
+	o.Statements = func() (list []ops.Statement) {
+		for _, text := range htmltest.Hostile {
+			list = append(list, ops.Statement{Shape: text, Reason: text})
+		}
+		return list
+	}
 	o.Doctor = func(context.Context) (list []ops.Finding, err error) {
 		for _, text := range htmltest.Hostile {
 			list = append(list, ops.Finding{Source: text, Level: "error", Text: text, Why: text, SQL: []string{text}})
@@ -324,7 +344,7 @@ func TestConsole_HostileTexts(t *testing.T) {
 	tab.Open(url + "/")
 	tab.Eval(`(['alert', 'confirm', 'prompt'].forEach((f) => { window[f] = () => { window.asked_ = f; }; }), 1)`)
 	tab.Until("document.querySelector('#resources bdi') && document.querySelector('#hottest button')")
-	tab.Until("document.querySelector('#doctor pre')")
+	tab.Until("document.querySelector('#doctor pre') && document.querySelector('#shapes bdi')")
 	tab.Type("#path", "/a/1\r")
 	tab.Until("document.querySelectorAll('#found pre').length === 2")
 	tab.Eval("(document.querySelectorAll('details').forEach((d) => { d.open = true; }), 1)")
@@ -344,4 +364,60 @@ func TestConsole_HostileTexts(t *testing.T) {
 	}
 	tab.Axe("console of hostile texts")
 	silent(t, tab)
+}
+
+// TestConsole_SQL: the panel has the ten shapes on which most time would be saved, finds others by
+// their text, and is not there where no SQL is served.
+func TestConsole_SQL(t *testing.T) {
+	browser := browsertest.New(t)
+	o := busy(3)
+	none := looks(t, browser, port(t, o), browsertest.Desktop)
+	none.Until("performance.getEntriesByType('resource').some((e) => e.name.includes('/-/sql?'))")
+	if there := none.Eval("document.querySelector('#sql').checkVisibility()"); there != false {
+		t.Error("there is a panel where no SQL is served")
+	}
+	silent(t, none)
+	var n atomic.Int64
+	o.Statements = func() []ops.Statement {
+		if n.Load() == 0 {
+			return nil
+		}
+		return shapes(int(n.Load()))
+	}
+	url := port(t, o)
+	for name, view := range map[string]browsertest.View{
+		"390": {Width: 390, Height: 844}, "1920": {Width: 1920, Height: 1080},
+	} {
+		n.Store(0)
+		tab := looks(t, browser, url, view)
+		tab.Until("document.querySelector('#shapes').textContent === 'No statement was run yet.'")
+		tab.Eval("(document.querySelector('#h-sql').scrollIntoView(), 1)")
+		n.Store(12)
+		tab.Until("document.querySelectorAll('#shapes bdi').length === 10")
+		rows := tab.Eval("[...document.querySelectorAll('#shapes bdi')].map((b) => b.textContent.slice(17, 27))" +
+			".join(' ')")
+		if list := rows.(string); !strings.HasPrefix(list, "table_0011 table_0010") ||
+			!strings.HasSuffix(list, "table_0002") {
+			t.Errorf("%s: shapes: %s", name, list)
+		}
+		if cells := tab.Eval("[...document.querySelector('#shapes').rows[0].cells].slice(1)" +
+			".map((c) => c.textContent).join(' | ')"); cells !=
+			"11.0 s | 100.0 s | 1.2 M | 1.1 M | 1.2 M | 0 | in transaction" {
+			t.Errorf("%s: the first row: %s", name, cells)
+		}
+		tab.Until("document.querySelector('#sql-sum').textContent.startsWith('100.00 % of 14,814,805')")
+		if width := tab.Eval("document.documentElement.scrollWidth"); width != float64(view.Width) {
+			t.Errorf("%s: %v pixels wide", name, width)
+		}
+		if empty := tab.Eval("[...document.querySelectorAll('#shapes td')]" +
+			".filter((c) => !c.textContent).length"); empty != 0.0 {
+			t.Errorf("%s: %v cells are empty", name, empty)
+		}
+		tab.Screenshot("console/sql-" + name)
+		tab.Axe("console, SQL, " + name)
+		tab.Type("#page-sql input", "join")
+		tab.Until("document.querySelectorAll('#shapes bdi').length === 1 && " +
+			"document.querySelector('#shapes').textContent.endsWith('join')")
+		silent(t, tab)
+	}
 }

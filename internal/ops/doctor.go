@@ -58,7 +58,7 @@ func (d *doctor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}{at, all})
 		return
 	}
-	servePage(w, r, func(p Page) any { return briefly(at, all, p) })
+	servePage(w, r, nil, func(p Page) any { return briefly(at, all, p) })
 }
 
 // previewed is how many bytes a page of findings has of the statements of one, or of its text.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -251,15 +249,7 @@ func (l *live) resources(p Page) any {
 		now := l.o.Stats()
 		all = resourceFrames(new(Snapshot), &now, 0)
 	}
-	if order, ok := resourceOrders[strings.TrimPrefix(p.Sort, "-")]; ok {
-		all = slices.Clone(all)
-		slices.SortStableFunc(all, func(a, b ResourceFrame) int {
-			if p.Sort[0] == '-' {
-				return order(&b, &a)
-			}
-			return order(&a, &b)
-		})
-	}
+	all = sorted(all, resourceOrders, p.Sort)
 	list, of := cutPage(all, p, func(r *ResourceFrame) string { return r.Name })
 	return struct {
 		Paged

@@ -9,6 +9,7 @@ package ops
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/pprof"
 	"slices"
@@ -166,7 +167,9 @@ func (p *Port) routes() []Route {
 			serveCache(w, r, o.Stats())
 		}),
 		to("GET /-/sql", Operator, func(w http.ResponseWriter, r *http.Request) {
-			servePage(w, r, func(p Page) any { return statementPage(o.Statements, p) })
+			servePage(w, r, slices.Sorted(maps.Keys(statementOrders)), func(p Page) any {
+				return statementPage(o.Statements, p)
+			})
 		}),
 		to("GET /-/check", Operator, (&checker{check: o.Check}).ServeHTTP),
 		// Not pprof.Cmdline: arguments may hold the password of a database.
@@ -198,7 +201,7 @@ func (p *Port) consoleData(authorize func(*http.Request) error) []Route {
 	return []Route{
 		to("GET /metrics", Scraper, newMetrics(o).ServeHTTP),
 		to("GET /-/resources", Operator, func(w http.ResponseWriter, r *http.Request) {
-			servePage(w, r, l.resources)
+			servePage(w, r, slices.Sorted(maps.Keys(resourceOrders)), l.resources)
 		}),
 		to("GET /-/live", Operator, func(w http.ResponseWriter, r *http.Request) {
 			l.serve(w, r, authorize)
@@ -224,7 +227,7 @@ GET  /-/resources        resources and their rates [?name=PART&sort=-rate&from=N
 GET  /-/live             all of it, a frame a second (server-sent events)
 GET  /-/inspect?path=/RESOURCE/KEY[&compare]
 GET  /-/doctor           what the feeds need, with the SQL [?name=PART&from=N&limit=N]
-GET  /-/sql              statements of SQL by shape [?name=PART&from=N&limit=N]
+GET  /-/sql              statements of SQL by shape [?name=PART&sort=-saved&from=N&limit=N]
 GET  /-/check            whether the cache holds what it says
 POST /-/invalidate?resource=NAME[&key=KEY] or ?path=/RESOURCE[/KEY]
 GET  /debug/pprof/       profiles

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,8 +14,8 @@ const (
 	maxPageLimit = 1000 // the most
 )
 
-// A Page is a part of a long list: what has Name in its text, from a place on. Sort is a key of
-// resourceOrders, with "-" before it for the largest first; "": the order that the list has.
+// A Page is a part of a long list: what has Name in its text, from a place on. Sort names an order,
+// with "-" before it for the largest first; "": the order that the list has.
 type Page struct {
 	Name  string
 	Sort  string
@@ -29,8 +30,9 @@ type Paged struct {
 	From  int `json:"from"`  // of those, how many come before this page
 }
 
-// parsePage reads name, sort, from and limit, each of which may be left out.
-func parsePage(rawQuery string) (Page, error) {
+// parsePage reads name, sort, from and limit, each of which may be left out. sorts are what the
+// list can be sorted by.
+func parsePage(rawQuery string, sorts []string) (Page, error) {
 	p := Page{Limit: pageLimit}
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -44,9 +46,9 @@ func parsePage(rawQuery string) (Page, error) {
 		case "name":
 			p.Name = strings.ToLower(v)
 		case "sort":
-			if p.Sort = v; resourceOrders[strings.TrimPrefix(v, "-")] == nil {
-				return p, fmt.Errorf("sort=%s: want name, rate, memory, reads, stale, changes, "+
-					"kept, watchers, bytes or total, or one of them after a -", v)
+			if p.Sort = v; !slices.Contains(sorts, strings.TrimPrefix(v, "-")) {
+				return p, fmt.Errorf("sort=%s: want one of [%s], or one of them after a -", v,
+					strings.Join(sorts, ", "))
 			}
 		case "from":
 			if p.From, err = strconv.Atoi(v); err != nil || p.From < 0 {
@@ -81,9 +83,27 @@ func cutPage[T any](list []T, p Page, text func(*T) string) ([]T, Paged) {
 	return append([]T{}, part...), Paged{All: len(list), Found: len(found), From: from}
 }
 
-// servePage answers with what answer makes of the page that is asked for.
-func servePage(w http.ResponseWriter, r *http.Request, answer func(Page) any) {
-	p, err := parsePage(r.URL.RawQuery)
+// sorted returns a list as a Page has it sorted.
+func sorted[T any](list []T, orders map[string]func(a, b *T) int, by string) []T {
+	name, falling := strings.CutPrefix(by, "-")
+	order := orders[name]
+	if order == nil {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b T) int {
+		if falling {
+			return order(&b, &a)
+		}
+		return order(&a, &b)
+	})
+	return list
+}
+
+// servePage answers with what answer makes of the page that is asked for. sorts are what its list
+// can be sorted by.
+func servePage(w http.ResponseWriter, r *http.Request, sorts []string, answer func(Page) any) {
+	p, err := parsePage(r.URL.RawQuery, sorts)
 	if err != nil {
 		writeText(w, http.StatusBadRequest, err.Error()+"\n")
 		return

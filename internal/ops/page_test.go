@@ -21,7 +21,7 @@ func TestPage_IsAPartOfTheList(t *testing.T) {
 		"name=a&limit=3&from=3": {[]string{"ba"}, Paged{All: 5, Found: 4, From: 3}},
 		"name=x":                {[]string{}, Paged{All: 5}},
 	} {
-		p, err := parsePage(query)
+		p, err := parsePage(query, []string{"rate"})
 		if err != nil {
 			t.Errorf("%s: %v", query, err)
 			continue
@@ -39,7 +39,7 @@ func TestPage_RefusesWhatItDoesNotKnow(t *testing.T) {
 		"limit=": "limit=", "sort=size": "sort=size", "page=2": `"page"`,
 		"name=a&name=b": "2 times", "name=%": "read the query",
 	} {
-		if _, err := parsePage(query); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := parsePage(query, []string{"rate"}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", query, err, says)
 		}
 	}
@@ -51,7 +51,7 @@ func FuzzPage(f *testing.F) {
 		f.Add(s, 7)
 	}
 	f.Fuzz(func(t *testing.T, query string, n int) {
-		p, err := parsePage(query)
+		p, err := parsePage(query, []string{"rate"})
 		if err != nil {
 			return
 		}

@@ -1,5 +1,7 @@
 package ops
 
+import "cmp"
+
 // A Statement is what was counted of SQL statements that differ in their values alone.
 type Statement struct {
 	Shape   string  `json:"shape"`  // without any value; "": those that are too many to tell apart
@@ -21,15 +23,59 @@ type Statement struct {
 	Passed string `json:"passed,omitempty"`
 }
 
-// statementPage returns a page of what statements returns, which may be nil.
-func statementPage(statements func() []Statement, p Page) any {
-	var all []Statement
-	if statements != nil {
-		all = statements()
+// Statements are a page of them.
+type Statements struct {
+	Paged
+	Total      *StatementTotal `json:"total,omitempty"` // of all; nil: SQL is off
+	Statements []Statement     `json:"statements"`
+}
+
+// A StatementTotal is the sum of what was counted of all statements.
+type StatementTotal struct {
+	Count    uint64  `json:"count"`
+	Eligible uint64  `json:"eligible"` // of them, what memory could answer by its text
+	Seconds  float64 `json:"seconds"`
+	Looks    uint64  `json:"looks"`
+	Hits     uint64  `json:"hits"`
+	Wrong    uint64  `json:"wrong"`
+	Saved    float64 `json:"saved"`
+}
+
+// add adds what was counted of one shape.
+func (t *StatementTotal) add(s *Statement) {
+	t.Count += s.Count
+	if s.Reason == "eligible" {
+		t.Eligible += s.Count
 	}
-	list, of := cutPage(all, p, func(s *Statement) string { return s.Shape })
-	return struct {
-		Paged
-		Statements []Statement `json:"statements"`
-	}{of, append([]Statement{}, list...)}
+	t.Seconds += s.Seconds
+	t.Looks += s.Looks
+	t.Hits += s.Hits
+	t.Wrong += s.Wrong
+	t.Saved += s.Saved
+}
+
+// statementOrders are what statements can be sorted by. What takes no time off is sorted by what it
+// takes.
+var statementOrders = map[string]func(a, b *Statement) int{
+	"count":   func(a, b *Statement) int { return cmp.Compare(a.Count, b.Count) },
+	"seconds": func(a, b *Statement) int { return cmp.Compare(a.Seconds, b.Seconds) },
+	"wrong":   func(a, b *Statement) int { return cmp.Compare(a.Wrong, b.Wrong) },
+	"saved": func(a, b *Statement) int {
+		return cmp.Or(cmp.Compare(a.Saved, b.Saved), cmp.Compare(a.Seconds, b.Seconds))
+	},
+}
+
+// statementPage returns a page of what statements returns, which may be nil.
+func statementPage(statements func() []Statement, p Page) Statements {
+	var all []Statement
+	var total *StatementTotal
+	if statements != nil {
+		all, total = statements(), new(StatementTotal)
+	}
+	for i := range all {
+		total.add(&all[i])
+	}
+	list, of := cutPage(sorted(all, statementOrders, p.Sort), p,
+		func(s *Statement) string { return s.Shape })
+	return Statements{Paged: of, Total: total, Statements: list}
 }

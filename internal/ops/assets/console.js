@@ -2,6 +2,7 @@
 import {ask, paged, setToken, token} from './ask.js';
 import * as charts from './charts.js';
 import {showHottest} from './inspect.js';
+import {loadSQL} from './sql.js';
 import {$, bytes, clock, copyable, count, exact, explain, fill, long, make, percent, seconds, seen, set, sum, word} from './show.js';
 
 // ---- the state of now ----
@@ -183,6 +184,7 @@ const show = (f) => {
   const turn = frames++ % 2;
   charts.update(!turn);
   if (turn || !$('hottest').rows.length) showHottest(f.hottest);
+  if (!turn) loadSQL();
   if (turn && sees() || !document.querySelector('#resources bdi')) pages.resources.load();
 };
 const lamp = (text, name) => {
@@ -203,6 +205,7 @@ const read = async () => {
   $('signin').hidden = true;
   $('state').hidden = false;
   examine();
+  loadSQL(true);
   let text = '';
   for (const reader = r.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
     const timer = setTimeout(() => reader.cancel('no frame for 5 s'), 5000);
