@@ -52,6 +52,7 @@ func (s *server) examine(ctx context.Context) ([]ops.Finding, error) {
 				Text: "the database cannot be looked at: " + err.Error()})
 			continue
 		}
+		findings = append(findings, sqlFindings(ctx, cfg, name)...)
 		for i := range specs {
 			if f, ok := unkept(cfg.Sources[name], &specs[i]); ok && specs[i].Source == name {
 				findings = append(findings, f)

@@ -147,7 +147,7 @@ func (c *doctorCmd) source(
 	if err != nil {
 		return err
 	}
-	findings = append(findings, found...)
+	findings = append(append(findings, found...), sqlFindings(ctx, cfg, name)...)
 	if len(tables) == 0 && c.Config == "" && cfg.Sources[name].Driver() != "memcached" {
 		findings = append(findings, source.Finding{Level: source.LevelWarning,
 			Text: "there is no table that can be served",

@@ -1,11 +1,16 @@
 package dbtest
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A Server is a PostgreSQL server of one test's own, which the test may stop,
@@ -183,4 +188,22 @@ func (s *Server) signal(what string, send func([]int) error, pids []int) {
 	if err := send(pids); err != nil {
 		s.t.Fatalf("%s PostgreSQL: %v", what, err)
 	}
+}
+
+// Secure has the server speak TLS with a certificate and its key, in PEM form, to who asks for it.
+func (s *Server) Secure(cert, key []byte) {
+	s.t.Helper()
+	data := strings.TrimSpace(s.Exec("SHOW data_directory;"))
+	for name, text := range map[string][]byte{"server.crt": cert, "server.key": key} {
+		path := filepath.Join(data, name)
+		s.Exec("COPY (SELECT 1) TO '" + path + "';") // the server reads its own files alone
+		if err := errors.Join(os.WriteFile(path, text, 0o600), os.Chmod(path, 0o600)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.Exec("ALTER SYSTEM SET ssl = on;")
+	s.Exec("SELECT pg_reload_conf();")
+	waittest.Until(s.t, "the server speaks TLS", func() bool {
+		return strings.TrimSpace(s.Exec("SHOW ssl;")) == "on"
+	})
 }

@@ -123,6 +123,7 @@ const (
 	SQLNames     = 512              // of the names in a message; longer ones are not followed
 	SQLNamesKept = 10_000           // of a session
 	SQLGroups    = 256              // that are timed at once, and statements of a group
+	SQLLooks     = 250              // into memory a second; of more statements a part is chosen
 	SQLCopies    = 65_536           // of answers, as digests of a few hundred bytes
 	SQLBind      = 64 << 10         // of a Bind that is read: values of a statement
 	SQLState     = 64 << 10         // of the row by which a session tells its state

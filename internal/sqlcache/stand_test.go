@@ -62,7 +62,7 @@ func newStand(t testing.TB, database string, tables ...string) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.front = sqlfront.New(sqlfront.Options{Log: log, Cache: s.cache,
+	s.front = sqlfront.New(sqlfront.Options{Log: log, Cache: s.cache, LookAlways: true,
 		Dial: func(ctx context.Context) (sqlfront.Upstream, error) {
 			c, err := d.Dial(ctx)
 			if err != nil {

@@ -26,6 +26,7 @@ const (
 	WhyCatalogue
 	WhyClosed
 	WhyFeed
+	WhySample
 	NumWhys
 )
 
@@ -54,6 +55,7 @@ var whys = [NumWhys]struct{ code, text string }{
 	WhyCatalogue:  {"catalogue", "what names mean was not known, or could be changing"},
 	WhyClosed:     {"written", "a client of hotrow was writing the table"},
 	WhyFeed:       {"feed", "the feed was not known to be complete"},
+	WhySample:     {"sample", "of many statements memory is looked into for a part"},
 }
 
 // String returns the code of the reason.

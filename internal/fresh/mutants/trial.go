@@ -198,7 +198,8 @@ func (t *trial) build(dir string, m mutant) (binary, out string, err error) {
 		return "", "", err
 	}
 	binary = filepath.Join(dir, "fresh.test")
-	out, err = t.command(longest, t.root, "go", "test", "-c", "-overlay", list, "-o", binary, "./"+pkg)
+	out, err = t.command(longest, t.root,
+		"go", "test", "-c", "-overlay", list, "-o", binary, "./"+pkg)
 	if err != nil {
 		return "", out, errors.New("it does not compile")
 	}

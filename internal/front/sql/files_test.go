@@ -5,15 +5,6 @@ import (
 	"testing"
 )
 
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // overwrite replaces what a file has; its owner and mode stay.
 func overwrite(t *testing.T, path string, text []byte) {
 	t.Helper()

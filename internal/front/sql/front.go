@@ -30,6 +30,8 @@ type Options struct {
 	// the front.
 	Cache *sqlcache.Cache
 
+	LookAlways bool // however many statements there are: for tests
+
 	Unsent *front.OutputBudget // counts what peers do not take; nil: one of the front's own
 	Log    *slog.Logger        // nil: discard
 }
@@ -51,12 +53,13 @@ type Front struct {
 	opts   atomic.Pointer[Options]
 	count  counters
 	shapes *shapes
+	sample sampler
 	said   front.Limiter // of the log
 }
 
 // New returns a front. It serves nothing yet.
 func New(o Options) *Front {
-	f := &Front{shapes: newShapes()}
+	f := &Front{shapes: newShapes(), sample: sampler{all: o.LookAlways}}
 	f.Configure(o)
 	return f
 }

@@ -20,14 +20,7 @@ import (
 func secureServer(t *testing.T, cert tlstest.Certificate) (s *dbtest.Server, url string) {
 	t.Helper()
 	s = dbtest.NewPostgres(t, nil)
-	data := strings.TrimSpace(s.Exec("SHOW data_directory;"))
-	file, key := cert.Write(t, t.TempDir())
-	// The server reads its own files alone.
-	s.Exec("COPY (SELECT 1) TO '" + data + "/server.crt'; COPY (SELECT 1) TO '" + data + "/server.key';")
-	for from, to := range map[string]string{file: "/server.crt", key: "/server.key"} {
-		overwrite(t, data+to, read(t, from))
-	}
-	s.Exec("ALTER SYSTEM SET ssl = on;")
+	s.Secure(cert.Cert, cert.Key)
 	setHBA(t, s, `
 host all trusted 127.0.0.1/32 trust
 host all scram 127.0.0.1/32 scram-sha-256

@@ -2,6 +2,7 @@ package sqlfront
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
@@ -18,6 +19,7 @@ type timed struct {
 	failed  bool // its answer has an error
 
 	look   *sqlcache.Look // nil: memory was not looked into
+	of     int            // how many groups it stands for
 	answer answer
 }
 
@@ -38,8 +40,6 @@ func (o *observer) begins(waiting int, idle bool) {
 // what asks for the session's state in front of it.
 func (o *observer) look(t *timed) (before []byte) {
 	g := &o.group
-	asks := !o.off && g.quiet && g.first && g.asks && o.of.Known() == nil &&
-		o.of.Doubts() == g.doubts
 	switch {
 	case !g.run:
 	case !g.quiet && g.within:
@@ -51,6 +51,11 @@ func (o *observer) look(t *timed) (before []byte) {
 	case g.bound && g.part != o.part:
 		g.passes(sqlcache.WhySplit)
 	}
+	if g.run && g.why == sqlcache.Looked && !o.chosen(t) {
+		g.why = sqlcache.WhySample
+	}
+	asks := !o.off && g.quiet && g.first && g.asks && g.why != sqlcache.WhySample &&
+		o.of.Known() == nil && o.of.Doubts() == g.doubts
 	if g.run && g.why == sqlcache.Looked {
 		if l := o.cache.Look(o.of, &g.ask, asks); l.Why != sqlcache.Looked && !l.Keeps() {
 			g.why = l.Why
@@ -69,13 +74,30 @@ func (o *observer) look(t *timed) (before []byte) {
 	return nil
 }
 
+// chosen reports whether memory is looked into for a group: for each that it could not answer
+// anyhow, which costs little, and for a part of the others.
+func (o *observer) chosen(t *timed) (ok bool) {
+	one := o.group.one
+	if one.reading.Reason != sqlread.Eligible {
+		return true
+	}
+	hash := one.hash
+	if values := o.group.ask.Values; len(values) > 0 {
+		hash ^= maphash.Bytes(o.shapes.seed, values)
+	}
+	ok, t.of = o.sample.takes(hash, t.sent)
+	return ok
+}
+
 // tell counts what has become of a group that runs a statement.
 func (o *observer) tell(t *timed, g *group) {
 	if g.one != nil && g.one.reading.Reason == sqlread.Eligible {
-		if g.why != sqlcache.Looked {
-			g.one.tally.Refused.Store(uint32(g.why))
-		} else {
+		switch g.why {
+		case sqlcache.Looked:
 			g.one.tally.Looks.Add(1)
+		case sqlcache.WhySample:
+		default:
+			g.one.tally.Refused.Store(uint32(g.why))
 		}
 	}
 	switch {
@@ -153,7 +175,7 @@ func (o *observer) learn(g *timed, idle bool, took time.Duration) {
 	}
 	a := &g.answer
 	if g.look.Hit {
-		g.one.tally.Saved.Add(int64(took))
+		g.one.tally.Saved.Add(int64(took) * int64(g.of))
 		if a.tooLarge || g.failed && !a.isAbout() {
 			g.one.tally.Uncompared.Add(1)
 		} else {

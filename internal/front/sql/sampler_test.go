@@ -1,0 +1,48 @@
+package sqlfront
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hotrow/hotrow/internal/front"
+)
+
+// TestSampler_BoundsLooks: of many statements a part is chosen, the same ones again, and all of
+// them once there are few.
+func TestSampler_BoundsLooks(t *testing.T) {
+	var s sampler
+	now := time.Unix(1, 0)
+	second := func(rate int) (chosen map[uint64]bool) {
+		chosen = make(map[uint64]bool)
+		for i := range rate {
+			now = now.Add(time.Second / time.Duration(rate))
+			hash := uint64(i) * 0x9e3779b97f4a7c15
+			if ok, of := s.takes(hash, now); ok {
+				chosen[hash] = true
+				if of < 1 || of > 1<<10 {
+					t.Fatalf("a statement stands for %d", of)
+				}
+			}
+		}
+		return chosen
+	}
+	few := front.SQLLooks / 2
+	if second(few); len(second(few)) != few {
+		t.Errorf("of %d statements not all are chosen", few)
+	}
+	second(40 * front.SQLLooks)
+	many := second(40 * front.SQLLooks)
+	if n := len(many); n > 2*front.SQLLooks || n < front.SQLLooks/4 {
+		t.Errorf("of %d statements %d are chosen, want about %d", 40*front.SQLLooks, n, front.SQLLooks)
+	}
+	for hash := range second(40 * front.SQLLooks) {
+		if !many[hash] {
+			t.Error("a statement is chosen that was not before")
+			break
+		}
+	}
+	second(few)
+	if second(few); len(second(few)) != few {
+		t.Errorf("of %d statements again not all are chosen", few)
+	}
+}
