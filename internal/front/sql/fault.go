@@ -1,9 +1,6 @@
 package sqlfront
 
-import (
-	"encoding/binary"
-	"errors"
-)
+import "errors"
 
 // The SQLSTATEs that are hotrow's own words, and not the database's.
 const (
@@ -12,9 +9,10 @@ const (
 	stateProtocol = "08P01" // protocol_violation
 	stateRefused  = "28000" // invalid_authorization_specification
 	stateStopping = "57P01" // admin_shutdown
+	stateRight    = "42501" // insufficient_privilege
 )
 
-// A fault is why hotrow itself ends a session. Its texts go to the client.
+// A fault is why hotrow itself ends a session, or answers a statement. Its texts go to the client.
 type fault struct {
 	state, text, hint string
 
@@ -24,22 +22,22 @@ type fault struct {
 func (f *fault) Error() string { return f.text }
 
 // append appends the ErrorResponse.
-func (f *fault) append(dst []byte) []byte {
-	at := len(dst)
-	dst = append(dst, msgError, 0, 0, 0, 0)
+func (f *fault) append(dst []byte) []byte { return appendError(dst, "FATAL", f) }
+
+// appendError appends an ErrorResponse of a severity.
+func appendError(dst []byte, severity string, f *fault) []byte {
+	dst, at := beginMessage(dst, msgError)
 	field := func(kind byte, text string) {
 		if text != "" {
 			dst = append(append(append(dst, kind), text...), 0)
 		}
 	}
-	field('S', "FATAL")
-	field('V', "FATAL")
+	field('S', severity)
+	field('V', severity)
 	field('C', f.state)
 	field('M', "hotrow: "+f.text)
 	field('H', f.hint)
-	dst = append(dst, 0)
-	binary.BigEndian.PutUint32(dst[at+1:], uint32(len(dst)-at-1))
-	return dst
+	return endMessage(append(dst, 0), at)
 }
 
 // faultOf returns the fault of an error, or nil.

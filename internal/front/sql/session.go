@@ -191,11 +191,11 @@ type side interface{ Pass(p []byte) bool }
 // forward passes on bytes of the client. It reports false when the server takes nothing more.
 func (s *session) forward(server side, p []byte) bool {
 	s.site.f.count.bytesIn.Add(uint64(len(p)))
-	before, ok := s.track.forward(p)
+	before, rest, ok := s.track.forward(p)
 	if !ok || len(before) > 0 && !server.Pass(before) {
 		return false
 	}
-	return server.Pass(p)
+	return len(rest) == 0 || server.Pass(rest)
 }
 
 // answer passes on bytes of the server. It reports false when the client takes nothing more.

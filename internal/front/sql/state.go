@@ -16,25 +16,28 @@ import (
 const stateName = "_hotrow_state"
 
 // askState is that group.
-var askState = func() (b []byte) {
+var askState = question(sqlcache.FingerprintSQL)
+
+// question returns the group that asks a question, whose answer is in binary format.
+func question(sql string) (b []byte) {
 	message := func(kind byte, parts ...string) {
-		at := len(b)
-		b = append(b, kind, 0, 0, 0, 0)
+		var at int
+		b, at = beginMessage(b, kind)
 		for _, p := range parts {
 			b = append(b, p...)
 		}
-		binary.BigEndian.PutUint32(b[at+1:], uint32(len(b)-at-1))
+		b = endMessage(b, at)
 	}
-	message(msgParse, stateName, "\x00", sqlcache.FingerprintSQL, "\x00", "\x00\x00")
+	message(msgParse, stateName, "\x00", sql, "\x00", "\x00\x00")
 	message(msgBind, stateName, "\x00", stateName, "\x00", "\x00\x00", "\x00\x00",
 		"\x00\x01\x00\x01")
 	message(msgExecute, stateName, "\x00", "\x00\x00\x00\x00")
 	message(msgClose, "S", stateName, "\x00")
 	message(msgSync)
 	return b
-}()
+}
 
-// A swallower takes the answer to askState out of what the server sends.
+// A swallower takes the answer to a question out of what the server sends.
 type swallower struct {
 	active bool
 	framer framer
@@ -42,12 +45,18 @@ type swallower struct {
 	ended  bool   // its end has come
 	passes bool   // the message is for the client
 	last   []byte // the server's last words, which are as well
+	shows  bool   // the question is askRole
+	failed []byte // the error that answers the question
+	status byte   // of the session at its end
 }
 
 // want and message make a swallower a listener of its framer.
 func (s *swallower) want(kind byte, size uint32) uint32 {
 	if (kind == msgDataRow || kind == msgError) && size <= front.SQLState {
 		return size
+	}
+	if kind == msgReady {
+		return 1
 	}
 	return 0
 }
@@ -58,7 +67,13 @@ func (s *swallower) message(kind byte, body []byte) {
 		s.row = append(s.row[:0], body...)
 	case msgReady:
 		s.ended = true
+		if len(body) > 0 {
+			s.status = body[0]
+		}
 	case msgError:
+		if len(body) > 0 {
+			s.failed = append(append(s.failed[:0], s.framer.head[:]...), body...)
+		}
 		if isFatal(body) { // the session ends, and not because of what was asked
 			s.last = append(append(s.last[:0], s.framer.head[:]...), body...)
 		}

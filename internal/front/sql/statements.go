@@ -21,8 +21,9 @@ type Statement struct {
 }
 
 // Statements returns what was counted, by the time that it took.
-func (f *Front) Statements() []Statement {
-	s := f.shapes
+func (f *Front) Statements() []Statement { return f.shapes.statements() }
+
+func (s *shapes) statements() []Statement {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	list := make([]Statement, 0, len(s.byShape)+len(s.others))

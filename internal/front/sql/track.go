@@ -16,32 +16,36 @@ type track struct {
 	bySync   bool       // its last group has ended with a Sync
 	waiting  int        // groups whose answer has not ended
 	idle     bool       // the server is in no transaction, by its last ReadyForQuery
+	failed   bool       // it is in one that has failed
 	ended    bool       // hotrow has ended the session
 	groups   uint64     // that have been answered
 	pieces   [][]byte   // of what has come last; its memory belongs to the server's side
 	observer *observer  // nil: nobody looks
 	before   []byte     // what goes to the server in front of what the client has sent
-	asked    swallower  // takes out what answers that
+	asked    swallower  // takes out what answers a question of hotrow's own
 }
 
-// forward notes what the client has sent. It returns what goes to the server in front of p, and
-// false when the session has ended, so that nothing must go there.
-func (t *track) forward(p []byte) (before []byte, ok bool) {
+// forward notes what the client has sent. It returns what goes to the server in front of p, p or
+// nothing of it, and false when the session has ended, so that nothing must go there.
+func (t *track) forward(p []byte) (before, rest []byte, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
-		return nil, false
+		return nil, nil, false
+	}
+	if instead := t.shows(p); instead != nil {
+		return instead, nil, true
 	}
 	if o := t.observer; o != nil {
 		o.part++
-		o.clean = t.idle && !t.opened && t.waiting == 0 && !t.sent.within() && !t.asked.active
+		o.clean = t.idle && t.rests()
 	}
 	t.before = nil
 	t.sent.feed(p, (*sentSide)(t))
 	if t.before != nil {
 		t.asked = swallower{active: true}
 	}
-	return t.before, true
+	return t.before, p, true
 }
 
 // answer notes what the server has sent. It returns the pieces of p that go to the client, which
@@ -61,17 +65,19 @@ func (t *track) answer(p []byte) (pieces [][]byte, ended uint64) {
 	return t.pieces, t.groups - before
 }
 
-// told takes the answer to askState out of p, and returns what is behind it.
+// told takes the answer to a question out of p, and returns what is behind it.
 func (t *track) told(p []byte) (rest []byte) {
 	a, o := &t.asked, t.observer
 	rest, t.pieces = a.take(p, t.pieces)
 	for _, piece := range t.pieces {
-		if piece[0] == msgStatus {
+		if piece[0] == msgStatus && o.of != nil {
 			o.of.Doubt() // in the worst case once too often: it may be the middle of a message
 		}
 	}
 	if a.ended {
-		if f := o.cache.Fingerprint(a.row); f != nil {
+		if a.shows {
+			t.shown()
+		} else if f := o.cache.Fingerprint(a.row); f != nil {
 			o.of.Told(f)
 		} else {
 			o.off = true
@@ -94,9 +100,14 @@ func (t *track) lost() {
 func (t *track) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended = t.idle && !t.opened && t.waiting == 0 && !t.sent.within() && !t.answered.within() &&
-		!t.asked.active
+	t.ended = t.idle && t.rests()
 	return t.ended
+}
+
+// rests reports whether nothing is under way, from either side.
+func (t *track) rests() bool {
+	return !t.opened && t.waiting == 0 && !t.sent.within() && !t.answered.within() &&
+		!t.asked.active
 }
 
 // begin notes that the server is ready for the first group. o sees the groups; it may be nil.
@@ -176,7 +187,7 @@ func (t *answeredSide) message(kind byte, body []byte) {
 		}
 		return
 	}
-	t.idle = body[0] == 'I'
+	t.idle, t.failed = body[0] == 'I', body[0] == 'E'
 	t.waiting = max(t.waiting-1, 0)
 	if t.observer != nil {
 		t.observer.answered(t.idle)
