@@ -2,8 +2,9 @@
 // own at the database, as the user that it logs in as, and bytes go both ways as they come. What
 // differs is the key by which a statement is cancelled, and that TLS ends here.
 //
-// hotrow learns no password and changes no statement. Nothing is answered from memory; what memory
-// would have answered is counted (look.go).
+// hotrow learns no password and changes no statement, but that it answers SHOW hotrow.statements
+// itself (show.go). Nothing is answered from memory; what memory would have answered is counted
+// (look.go).
 package sqlfront
 
 import (
