@@ -26,6 +26,7 @@ var boundless = map[string]string{
 	"front/http/watches.go:heartbeat*":   "how often is told",
 	"front/http/watches.go:fanout*":      "how much is sent at a time",
 	"front/http/watchread.go:watch*":     "how much is read at a time, and how often",
+	"front/sql/show.go:oid*":             "PostgreSQL's numbers of types",
 	"front/kv/follow.go:gateEvery":       "how often is looked",
 	"front/kv/item.go:at*":               "a layout",
 	"front/kv/item.go:odd":               "a hash",
