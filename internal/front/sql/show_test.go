@@ -152,3 +152,11 @@ func TestShow_IsBounded(t *testing.T) {
 		t.Errorf("it has %d bytes", n)
 	}
 }
+
+// TestShow_CostsOthersNothing: to see that a statement is another one takes no memory.
+func TestShow_CostsOthersNothing(t *testing.T) {
+	other := msg('Q', "SELECT "+strings.Repeat("x", 500))
+	if n := testing.AllocsPerRun(100, func() { _ = isShow(other) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
