@@ -124,6 +124,7 @@ const (
 	SQLNamesKept = 10_000           // of a session
 	SQLGroups    = 256              // that are timed at once, and statements of a group
 	SQLLooks     = 250              // into memory a second; of more statements a part is chosen
+	SQLLooksKept = 15_000           // of them are saved up: so many at once are all chosen
 	SQLCopies    = 65_536           // of answers, as digests of a few hundred bytes
 	SQLBind      = 64 << 10         // of a Bind that is read: values of a statement
 	SQLState     = 64 << 10         // of the row by which a session tells its state

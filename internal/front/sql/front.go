@@ -54,13 +54,13 @@ type Front struct {
 	opts   atomic.Pointer[Options]
 	count  counters
 	shapes *shapes
-	sample sampler
+	sample *sampler
 	said   front.Limiter // of the log
 }
 
 // New returns a front. It serves nothing yet.
 func New(o Options) *Front {
-	f := &Front{shapes: newShapes(), sample: sampler{all: o.LookAlways}}
+	f := &Front{shapes: newShapes(), sample: newSampler(o.LookAlways)}
 	f.Configure(o)
 	return f
 }

@@ -34,7 +34,7 @@ const fewGroups = 4
 
 // newObserver returns that of a session whose process at the server is named by a key.
 func (f *Front) newObserver(key []byte) *observer {
-	o := &observer{shapes: f.shapes, count: &f.count, sample: &f.sample, cache: f.opts.Load().Cache}
+	o := &observer{shapes: f.shapes, count: &f.count, sample: f.sample, cache: f.opts.Load().Cache}
 	if o.cache != nil {
 		o.of = o.cache.NewSession(processOf(key))
 	}

@@ -10,7 +10,7 @@ import (
 // TestSampler_BoundsLooks: of many statements a part is chosen, the same ones again, and all of
 // them once there are few.
 func TestSampler_BoundsLooks(t *testing.T) {
-	var s sampler
+	s := newSampler(false)
 	now := time.Unix(1, 0)
 	second := func(rate int) (chosen map[uint64]bool) {
 		chosen = make(map[uint64]bool)
@@ -26,11 +26,16 @@ func TestSampler_BoundsLooks(t *testing.T) {
 		}
 		return chosen
 	}
+	if n := len(second(front.SQLLooksKept / 2)); n != front.SQLLooksKept/2 {
+		t.Errorf("of some at once %d are chosen", n)
+	}
 	few := front.SQLLooks / 2
 	if second(few); len(second(few)) != few {
 		t.Errorf("of %d statements not all are chosen", few)
 	}
-	second(40 * front.SQLLooks)
+	for range 3 {
+		second(40 * front.SQLLooks)
+	}
 	many := second(40 * front.SQLLooks)
 	if n := len(many); n > 2*front.SQLLooks || n < front.SQLLooks/4 {
 		t.Errorf("of %d statements %d are chosen, want about %d", 40*front.SQLLooks, n, front.SQLLooks)
