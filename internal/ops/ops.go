@@ -166,11 +166,6 @@ func (p *Port) routes() []Route {
 		to("GET /-/cache", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveCache(w, r, o.Stats())
 		}),
-		to("GET /-/sql", Operator, func(w http.ResponseWriter, r *http.Request) {
-			servePage(w, r, slices.Sorted(maps.Keys(statementOrders)), func(p Page) any {
-				return statementPage(o.Statements, p)
-			})
-		}),
 		to("GET /-/check", Operator, (&checker{check: o.Check}).ServeHTTP),
 		// Not pprof.Cmdline: arguments may hold the password of a database.
 		to("GET /debug/pprof/", Operator, pprof.Index),
@@ -205,6 +200,11 @@ func (p *Port) consoleData(authorize func(*http.Request) error) []Route {
 		}),
 		to("GET /-/live", Operator, func(w http.ResponseWriter, r *http.Request) {
 			l.serve(w, r, authorize)
+		}),
+		to("GET /-/sql", Operator, func(w http.ResponseWriter, r *http.Request) {
+			servePage(w, r, slices.Sorted(maps.Keys(statementOrders)), func(p Page) any {
+				return statementPage(o.Statements, p)
+			})
 		}),
 		to("GET /-/inspect", Operator, func(w http.ResponseWriter, r *http.Request) {
 			serveInspect(w, r, o.Inspect)

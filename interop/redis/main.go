@@ -84,6 +84,13 @@ func (s *server) goRedis(ctx context.Context, protocol int) error {
 	n, err := c.Exists(ctx, "depts:10", "depts:99").Result()
 	check("EXISTS", n, 1, err)
 	ttl, err := c.TTL(ctx, "depts:10").Result()
+	for range 300 { // while nobody knows what has changed, as on a busy machine, it is 0
+		if err != nil || ttl != 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+		ttl, err = c.TTL(ctx, "depts:10").Result()
+	}
 	check("TTL", ttl, time.Duration(-1), err)
 	kind, err := c.Type(ctx, "depts:10").Result()
 	check("TYPE", kind, "string", err)
