@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,27 +46,12 @@ func TestTop_SQL(t *testing.T) {
 		!strings.Contains(stderr, "--once") {
 		t.Errorf("into a pipe: %d %s", code, stderr)
 	}
-	tmux := dbtest.Program(t, "tmux", "tmux", "/usr/bin")
-	socket := filepath.Join(t.TempDir(), "tmux")
-	do := func(args ...string) string {
-		t.Helper()
-		out, err := exec.Command(tmux, append([]string{"-S", socket, "-f", "/dev/null"}, args...)...).
-			CombinedOutput()
-		if err != nil {
-			t.Fatalf("tmux %v: %v: %s", args, err, out)
-		}
-		return string(out)
-	}
-	do("new-session", "-d", "-x", "110", "-y", "30",
-		fmt.Sprintf("exec '%s' top --sql '%s'", os.Args[0], r.ops))
-	t.Cleanup(func() { _ = exec.Command(tmux, "-S", socket, "kill-server").Run() })
+	do, ended := inTerminal(t, fmt.Sprintf("'%s' top --sql '%s'", os.Args[0], r.ops))
 	until(t, r.log, func() bool { return strings.Contains(do("capture-pane", "-p"), "WHERE a = ?") })
 	dbtest.Psql(t, through, "DELETE FROM t;")
 	until(t, r.log, func() bool { return strings.Contains(do("capture-pane", "-p"), "DELETE FROM t") })
 	do("send-keys", "q")
-	until(t, r.log, func() bool {
-		return exec.Command(tmux, "-S", socket, "has-session").Run() != nil
-	})
+	until(t, r.log, ended)
 }
 
 func TestTop_SQLThatIsOff(t *testing.T) {

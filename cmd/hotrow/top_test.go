@@ -60,11 +60,13 @@ func TestTop_PrintsOnce(t *testing.T) {
 	}
 }
 
-func TestTop_InATerminal(t *testing.T) {
-	r := askedFor(t)
+// inTerminal runs a command in a terminal of 110 columns and 30 lines. do tells tmux, which has the
+// terminal, what to do, and returns what it prints; ended reports whether the command has ended.
+func inTerminal(t *testing.T, command string) (do func(args ...string) string, ended func() bool) {
+	t.Helper()
 	tmux := dbtest.Program(t, "tmux", "tmux", "/usr/bin")
 	socket := filepath.Join(t.TempDir(), "tmux")
-	do := func(args ...string) string {
+	do = func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command(tmux, append([]string{"-S", socket, "-f", "/dev/null"}, args...)...).
 			CombinedOutput()
@@ -73,8 +75,14 @@ func TestTop_InATerminal(t *testing.T) {
 		}
 		return string(out)
 	}
-	do("new-session", "-d", "-x", "110", "-y", "30", fmt.Sprintf("exec '%s' top '%s'", os.Args[0], r.ops))
+	do("new-session", "-d", "-x", "110", "-y", "30", "exec "+command)
 	t.Cleanup(func() { _ = exec.Command(tmux, "-S", socket, "kill-server").Run() })
+	return do, func() bool { return exec.Command(tmux, "-S", socket, "has-session").Run() != nil }
+}
+
+func TestTop_InATerminal(t *testing.T) {
+	r := askedFor(t)
+	do, ended := inTerminal(t, fmt.Sprintf("'%s' top '%s'", os.Args[0], r.ops))
 	until(t, r.log, func() bool {
 		screen := do("capture-pane", "-p")
 		return strings.Contains(screen, "Fresh: ") && strings.Contains(screen, "feed attached") &&
@@ -88,9 +96,7 @@ func TestTop_InATerminal(t *testing.T) {
 		return len(lines) <= 12 && strings.Contains(lines[len(lines)-1], "q quit")
 	})
 	do("send-keys", "q")
-	until(t, r.log, func() bool {
-		return exec.Command(tmux, "-S", socket, "has-session").Run() != nil
-	})
+	until(t, r.log, ended)
 }
 
 func TestRenderTop_SortsAndFits(t *testing.T) {
