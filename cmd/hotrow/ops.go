@@ -228,9 +228,9 @@ func (s *server) snapshot() ops.Snapshot {
 func (s *server) shares(list []tier.Share) map[string][]ops.Share {
 	byName := make(map[string][]ops.Share)
 	for _, sh := range list {
-		if name := s.set.NameOf(sh.Resource); name != "" {
-			byName[name] = append(byName[name],
-				ops.Share{Format: sh.Format.String(), Entries: sh.Entries, Bytes: sh.Bytes})
+		if name, kind := s.set.NameOf(sh.Resource); name != "" {
+			byName[name] = append(byName[name], ops.Share{Kind: kind,
+				Format: sh.Format.String(), Entries: sh.Entries, Bytes: sh.Bytes})
 		}
 	}
 	return byName

@@ -212,6 +212,7 @@ type Words struct {
 
 // A Share is what a resource takes of the memory in one representation.
 type Share struct {
+	Kind    string `json:"kind"` // rows
 	Format  string `json:"format"`
 	Entries uint64 `json:"entries"`
 	Bytes   uint64 `json:"bytes"` // without compressed copies

@@ -111,8 +111,8 @@ func (s *Set) newRevision(u *sourceState, sp Spec) *revision {
 		r = &Resource{name: sp.Table.Name, hot: s.hot}
 		r.rules.Store(u.rules(sp))
 	}
-	f := &revision{r: r, spec: sp, src: u, number: s.number.Add(1), copier: s.copier,
-		kept: s.lists}
+	f := &revision{r: r, spec: sp, src: u, number: s.Number(r.name, kindRows),
+		copier: s.copier, kept: s.lists}
 	if !sp.Pass {
 		f.memory = s.memory
 	}

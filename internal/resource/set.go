@@ -74,7 +74,8 @@ type Set struct {
 	log       *slog.Logger
 	byName    atomic.Pointer[map[string]*Resource]
 	revisions sync.Map      // of *revision by number
-	number    atomic.Uint32 // the last number given to a revision
+	owners    sync.Map      // of owner by number
+	number    atomic.Uint32 // the last that was given
 
 	mu      sync.Mutex // guards what follows; held while the set is rebuilt
 	options map[string]SourceOptions
@@ -116,14 +117,29 @@ func (s *Set) Lookup(name string) (*Resource, bool) {
 	return r, ok
 }
 
-// NameOf returns the name of the resource whose documents a tier keeps under number; "" of
-// one that is no more.
-func (s *Set) NameOf(number uint32) string {
-	if f, ok := s.revisions.Load(number); ok {
-		return f.(*revision).r.name
-	}
-	return ""
+// kindRows is the kind of documents: see Number.
+const kindRows = "rows"
+
+// An owner is what memory keeps answers for under a number.
+type owner struct{ name, kind string }
+
+// Number gives a number under which memory keeps answers of a kind, other than any before: see
+// tier.Ref. Metrics and the console show the kind beside the name.
+func (s *Set) Number(name, kind string) uint32 {
+	n := s.number.Add(1)
+	s.owners.Store(n, owner{name, kind})
+	return n
 }
+
+// NameOf returns what a number was given for; "" of a resource's that is no more.
+func (s *Set) NameOf(number uint32) (name, kind string) {
+	v, _ := s.owners.Load(number)
+	o, _ := v.(owner)
+	return o.name, o.kind
+}
+
+// Memory returns where answers are kept.
+func (s *Set) Memory() *tier.Memory { return s.memory }
 
 // All returns the resources by name.
 func (s *Set) All() []*Resource {
@@ -163,6 +179,7 @@ func (s *Set) retire(f *revision) {
 		s.disk.Unbind(f.number)
 	}
 	s.revisions.Delete(f.number)
+	s.owners.Delete(f.number)
 }
 
 // Ready returns nil when every source has been reached and its feed, where

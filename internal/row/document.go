@@ -56,7 +56,7 @@ type Document struct {
 
 // An Attachment is what a cache knows of a document, and keeps with it.
 type Attachment interface {
-	Size() int // bytes of memory that it takes
+	Size() int // bytes of memory that it takes, always the same
 }
 
 // NewDocument returns the document of key's row in one format. It copies body.

@@ -13,21 +13,28 @@ import (
 // entry only once its own has left its place.
 type attachments struct {
 	chunks atomic.Pointer[[]*attachmentChunk]
+	bytes  atomic.Int64 // that they take of Go's heap
 
 	mu   sync.Mutex // guards the rest, and changes
 	free []uint32
 	next uint32 // the highest number so far
 }
 
-const attachmentChunkSize = 1 << 10
+const (
+	attachmentChunkSize = 1 << 10
+	attachmentHead      = 24 // bytes that an attachment takes here
+)
 
 type attachmentChunk [attachmentChunkSize]atomic.Pointer[row.Attachment]
+
+func attachedBytes(a row.Attachment) int64 { return attachmentHead + int64(a.Size()) }
 
 // add returns a number for a; 0 for nil.
 func (t *attachments) add(a row.Attachment) uint32 {
 	if a == nil {
 		return 0
 	}
+	t.bytes.Add(attachedBytes(a))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var n uint32
@@ -58,13 +65,15 @@ func (t *attachments) get(n uint32) row.Attachment {
 	return *p
 }
 
-// remove frees a number; 0 is none.
-func (t *attachments) remove(n uint32) {
+// remove frees a number, and returns what it stood for; 0 is none.
+func (t *attachments) remove(n uint32) row.Attachment {
 	if n == 0 {
-		return
+		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	(*t.chunks.Load())[n/attachmentChunkSize][n%attachmentChunkSize].Store(nil)
+	p := (*t.chunks.Load())[n/attachmentChunkSize][n%attachmentChunkSize].Swap(nil)
 	t.free = append(t.free, n)
+	t.bytes.Add(-attachedBytes(*p))
+	return *p
 }

@@ -98,7 +98,11 @@ func (c *checker) entry(ref arena.Ref, x *item) {
 	}
 	k := kind{x.ref().Resource, x.format}
 	h := c.held[k]
-	c.held[k] = Share{Entries: h.Entries + 1, Bytes: h.Bytes + uint64(c.m.takes(x))}
+	bytes := c.m.takes(x)
+	if n := x.attachment(); n != 0 {
+		bytes += attachedBytes(c.m.attached.get(n))
+	}
+	c.held[k] = Share{Entries: h.Entries + 1, Bytes: h.Bytes + uint64(bytes)}
 	for next := x.copies(); next != 0; {
 		if c.seen[next] {
 			c.say("a copy is of two documents")

@@ -90,7 +90,7 @@ func itemOf(v arena.View) item {
 		x.body = int(v.Uint16(atKeyBytes))
 		x.format, x.flags = row.Format(word>>8), byte(word)
 	}
-	if x.flags&flagAttached != 0 {
+	if x.hasAttachment() {
 		x.key += 4
 	}
 	x.body += x.key
@@ -125,11 +125,13 @@ func (x *item) stamp() row.Stamp {
 
 // attachment returns the number of what is attached to x, 0: nothing is.
 func (x *item) attachment() uint32 {
-	if x.flags&flagAttached == 0 {
+	if !x.hasAttachment() {
 		return 0
 	}
 	return x.Uint32(entryHead)
 }
+
+func (x *item) hasAttachment() bool { return x.flags&flagAttached != 0 }
 
 // copies returns the first compressed copy of x, and of a copy the next one; 0: there is none.
 func (x *item) copies() arena.Ref { return arena.Ref(uint32(x.Load(atCopies))) }

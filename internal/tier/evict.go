@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/arena"
 )
@@ -194,8 +195,7 @@ func (m *Memory) oldestNew() (word uint64) {
 func (m *Memory) evictWord(s arena.Section, word uint64) {
 	if m.index.take(word) {
 		x := itemOf(s.View(refOf(word)))
-		m.remove(s, refOf(word), &x)
-		m.evicted.Add(1)
+		m.remove(s, refOf(word), &x, true)
 	}
 }
 
@@ -224,24 +224,22 @@ func (m *Memory) evict(s arena.Section, ref arena.Ref) {
 		return
 	}
 	of := x.ref()
-	if m.drop(&of, ref) {
-		m.evicted.Add(1)
-	}
+	m.drop(&of, ref)
 }
 
-// roomForAbsence reports whether an absence may be kept. Where absences take all that they may,
-// one of them goes, if it is found at once.
-func (m *Memory) roomForAbsence() bool {
-	for try := 0; m.absences.Load() > m.maxBytes/negativeShare; try++ {
-		if try == triesForRoom || !m.evictAbsence() {
+// within reports whether entries of a kind take no more than a part (1/n) of the budget. Where
+// they do, one of them goes, if it is found at once.
+func (m *Memory) within(taken *atomic.Int64, share int64, is func(*item) bool) bool {
+	for try := 0; taken.Load() > m.maxBytes/share; try++ {
+		if try == triesForRoom || !m.evictOne(is) {
 			return false
 		}
 	}
 	return true
 }
 
-// evictAbsence evicts an absence, by chance, and reports whether it has found one.
-func (m *Memory) evictAbsence() bool {
+// evictOne evicts an entry of a kind, by chance, and reports whether it has found one.
+func (m *Memory) evictOne(is func(*item) bool) bool {
 	s := m.arena.Enter()
 	defer s.Leave()
 	r := rand.Uint64()
@@ -250,7 +248,7 @@ func (m *Memory) evictAbsence() bool {
 		b := &t.buckets[(uint32(r>>32)+i)&t.mask]
 		for j := range b {
 			if word := b[j].Load(); word != 0 {
-				if x := itemOf(s.View(refOf(word))); x.absent() {
+				if x := itemOf(s.View(refOf(word))); is(&x) {
 					m.evict(s, refOf(word))
 					return true
 				}

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/arena"
@@ -12,6 +13,10 @@ const (
 	// negativeShare is the part of the budget (1/n) that absences may take: somebody who asks
 	// for keys that do not exist cannot push out rows.
 	negativeShare = 20
+
+	// attachedShare is the part of the budget (1/n) that attachments may take: they are on Go's
+	// heap.
+	attachedShare = 4
 
 	// largestShare is the part of the budget (1/n) that one document may take with its
 	// copies. A larger one is not kept: it would push out too much for one key.
@@ -29,8 +34,11 @@ const (
 //	reader:  hash ─▶ stripe ─▶ bucket ─▶ entry      no lock; copies, or lends within a Section
 //	writer:  arena.Add, evicting ─▶ stripe's lock ─▶ place in the index ─▶ arena.Free of the old
 //
-// The bound is of all that it takes: entries, what is freed and not used yet, the index and the
-// sketch.
+// The bound is of all that it takes: entries, what is freed and not used yet, the index, the
+// sketch, and what is attached to documents, which is on Go's heap.
+//
+// It keeps answers of any kind, each kind by a number of its own: who looks up lends by a Reader,
+// who loads puts a document with what it has to say of it attached, and drops it by its Ref.
 type Memory struct {
 	arena    *arena.Arena
 	index    *index
@@ -48,7 +56,7 @@ type Memory struct {
 	absences  atomic.Int64 // bytes of those
 	copyBytes atomic.Int64
 	evicted   atomic.Uint64
-	divided   atomic.Int64 // what index and sketch took when the arena was given the rest
+	divided   atomic.Int64 // what the rest took when the arena was given what is left
 	closed    atomic.Bool
 }
 
@@ -78,9 +86,14 @@ func NewMemory(maxBytes int64) *Memory {
 	return m
 }
 
-// divide lets the arena have what index and sketch leave.
+// divideStep is in what steps the arena gives way to attachments.
+const divideStep = 64 << 10
+
+// divide lets the arena have what index, sketch and attachments leave.
 func (m *Memory) divide() {
-	if n := m.index.bytes.Load() + m.sketch.bytes(); m.divided.Swap(n) != n {
+	n := m.index.bytes.Load() + m.sketch.bytes() +
+		(m.attached.bytes.Load()+divideStep-1)/divideStep*divideStep
+	if m.divided.Swap(n) != n {
 		m.arena.SetLimit(m.maxBytes - n)
 	}
 }
@@ -149,6 +162,18 @@ func (m *Memory) search(
 	}
 }
 
+// Fits reports whether an answer may be kept that has so many bytes with its key.
+func (m *Memory) Fits(n int) bool { return entryHead+n <= m.largest }
+
+// Asked notes that ref was asked for and not found, and reports whether it was asked for before,
+// as far as is known: what is large is kept for those who ask again.
+func (m *Memory) Asked(ref Ref) bool {
+	tag := tagOf(m.index.hash(&ref))
+	before := m.sketch.estimate(tag) > 0
+	m.sketch.note(tag)
+	return before
+}
+
 // Put keeps d for ref, or forgets whatever it held when there is no room for d. It copies both.
 func (m *Memory) Put(ref Ref, d *row.Document) {
 	made := m.add(&ref, d)
@@ -177,12 +202,11 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 		return
 	}
 	if at != nil {
-		m.remove(s, refOf(word), &old)
+		m.remove(s, refOf(word), &old, false)
 	}
 	if gone != 0 {
 		lost := itemOf(s.View(refOf(gone)))
-		m.remove(s, refOf(gone), &lost)
-		m.evicted.Add(1)
+		m.remove(s, refOf(gone), &lost, true)
 	}
 	if made != 0 {
 		m.sketch.note(tagOf(h))
@@ -195,8 +219,31 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 // Drop forgets ref: when it has returned, the old copy is gone.
 func (m *Memory) Drop(ref Ref) { m.drop(&ref, 0) }
 
-// drop forgets ref if it is only, or only is 0, and reports whether it did.
-func (m *Memory) drop(ref *Ref, only arena.Ref) bool {
+// DropAll forgets all that is held for some numbers by now. It looks at every entry.
+func (m *Memory) DropAll(numbers ...uint32) {
+	s := m.arena.Enter()
+	defer func() { s.Leave() }()
+	for i := range m.index.stripes {
+		t := m.index.stripes[i].table.Load()
+		for j := range t.buckets {
+			for k := range t.buckets[j] {
+				word := t.buckets[j][k].Load()
+				if word == 0 {
+					continue
+				}
+				x := itemOf(s.View(refOf(word)))
+				if slices.Contains(numbers, x.Uint32(atResource)) && m.index.take(word) {
+					m.remove(s, refOf(word), &x, false)
+				}
+			}
+		}
+		s.Leave() // what is freed waits for readers
+		s = m.arena.Enter()
+	}
+}
+
+// drop forgets ref if it is only, or only is 0: then it is evicted.
+func (m *Memory) drop(ref *Ref, only arena.Ref) {
 	h := m.index.hash(ref)
 	s := m.arena.Enter()
 	defer s.Leave()
@@ -206,34 +253,40 @@ func (m *Memory) drop(ref *Ref, only arena.Ref) bool {
 	x, at, word := m.search(s, h, ref)
 	if at == nil || only != 0 && refOf(word) != only {
 		st.mu.Unlock()
-		return false
+		return
 	}
 	at.Store(0)
 	st.used--
 	st.mu.Unlock()
-	m.remove(s, refOf(word), &x)
-	return true
+	m.remove(s, refOf(word), &x, only != 0)
 }
 
 // takes returns the bytes that an entry takes in the arena.
 func (m *Memory) takes(x *item) int64 { return int64(m.arena.SlotBytes(x.Len())) }
 
-// counted notes that an entry has come (1), or gone (-1).
-func (m *Memory) counted(x *item, n int64) {
+// counted notes that an entry with a, which is attached, has come (1), or gone (-1).
+func (m *Memory) counted(x *item, a row.Attachment, n int64) {
 	bytes := n * m.takes(x)
 	m.entries.Add(n)
 	if x.absent() {
 		m.negative.Add(n)
 		m.absences.Add(bytes)
 	}
+	if a != nil {
+		bytes += n * attachedBytes(a)
+	}
 	m.shares.of(x.ref()).add(n, bytes)
 }
 
 // remove frees an entry that no reader finds any more, with its copies and what is attached.
-func (m *Memory) remove(s arena.Section, ref arena.Ref, x *item) {
-	m.counted(x, -1)
-	if n := x.attachment(); n != 0 {
-		m.attached.remove(n)
+func (m *Memory) remove(s arena.Section, ref arena.Ref, x *item, evicted bool) {
+	a := m.attached.remove(x.attachment())
+	m.counted(x, a, -1)
+	if evicted {
+		m.evicted.Add(1)
+		if e, ok := a.(Evictee); ok {
+			e.Evicted()
+		}
 	}
 	for k := x.copies(); k != 0; {
 		c := itemOf(s.View(k))
@@ -248,11 +301,14 @@ func (m *Memory) remove(s arena.Section, ref arena.Ref, x *item) {
 // add writes an entry for d, evicting others where there is no room; 0: it is not kept.
 func (m *Memory) add(ref *Ref, d *row.Document) arena.Ref {
 	text := d.Size() - len(d.Key()) + len(ref.Key)
-	if m.closed.Load() || entryHead+text > m.largest || d.Absent() && !m.roomForAbsence() {
+	a := d.Attached()
+	if m.closed.Load() || !m.Fits(text) ||
+		d.Absent() && !m.within(&m.absences, negativeShare, (*item).absent) ||
+		a != nil && !m.within(&m.attached.bytes, attachedShare, (*item).hasAttachment) {
 		return 0
 	}
 	var e entry
-	number := m.attached.add(d.Attached())
+	number := m.attached.add(a)
 	if !e.set(ref, d, m.put.Add(1), number) {
 		m.attached.remove(number)
 		return 0
@@ -264,7 +320,7 @@ func (m *Memory) add(ref *Ref, d *row.Document) arena.Ref {
 	}
 	s := m.arena.Enter()
 	x := itemOf(s.View(made))
-	m.counted(&x, 1)
+	m.counted(&x, a, 1)
 	s.Leave()
 	if n := m.entries.Load(); n%keysOfBlock == 0 && m.mayGrow(m.sketch.bytes()) {
 		m.sketch.fit(int(n))
@@ -276,7 +332,7 @@ func (m *Memory) add(ref *Ref, d *row.Document) arena.Ref {
 // scrapes, not for requests.
 func (m *Memory) Stats() Stats {
 	hits, misses := m.lookups.sum()
-	held := m.arena.Stats()
+	held, attached := m.arena.Stats(), uint64(m.attached.bytes.Load())
 	return Stats{
 		Entries:   uint64(max(m.entries.Load(), 0)),
 		CopyBytes: uint64(max(m.copyBytes.Load(), 0)),
@@ -285,8 +341,8 @@ func (m *Memory) Stats() Stats {
 		Hits:      hits,
 		Misses:    misses,
 		Evictions: m.evicted.Load(),
-		Bytes:     held.SlotBytes,
-		HeldBytes: held.HeldBytes + uint64(m.index.bytes.Load()+m.sketch.bytes()),
+		Bytes:     held.SlotBytes + attached,
+		HeldBytes: held.HeldBytes + attached + uint64(m.index.bytes.Load()+m.sketch.bytes()),
 	}
 }
 
@@ -313,7 +369,7 @@ func (m *Memory) clear(s arena.Section, st *indexStripe) {
 		for j := range t.buckets[i] {
 			if ref := refOf(t.buckets[i][j].Swap(0)); ref != 0 {
 				x := itemOf(s.View(ref))
-				m.remove(s, ref, &x)
+				m.remove(s, ref, &x, false)
 			}
 		}
 	}

@@ -63,21 +63,34 @@ func (r *Reader) Get(m *Memory, ref *Ref) *row.Document {
 	return r.get(m, m.index.hash(ref), ref)
 }
 
+// Peek is Get of who asks for no client: it counts for nothing.
+func (r *Reader) Peek(m *Memory, ref *Ref) *row.Document {
+	return r.look(m, m.index.hash(ref), ref)
+}
+
 func (r *Reader) get(m *Memory, h uint64, ref *Ref) *row.Document {
-	s := r.enter(m)
-	x, at, word := m.search(s, h, ref)
-	if at == nil {
+	d := r.look(m, h, ref)
+	if d == nil {
 		m.lookups.miss()
 		return nil
 	}
 	if notes(m.lookups.hit(), m.evicted.Load() > 0) {
 		m.sketch.note(tagOf(h))
 	}
+	return d
+}
+
+func (r *Reader) look(m *Memory, h uint64, ref *Ref) *row.Document {
+	s := r.enter(m)
+	x, at, word := m.search(s, h, ref)
+	if at == nil {
+		return nil
+	}
 	d := r.next()
 	x.lend(d)
 
 	// Fast path: nothing more.
-	if x.flags&flagAttached == 0 && x.copies() == 0 {
+	if !x.hasAttachment() && x.copies() == 0 {
 		return d
 	}
 

@@ -4,11 +4,18 @@ package tier
 
 import "github.com/hotrow/hotrow/internal/row"
 
-// Ref names one representation of one document of one resource.
+// Ref names one representation of one document: of a row of a resource, or of any other
+// answer, such as a list.
 type Ref struct {
-	Resource uint32 // the resource's number, given by the registry
+	Resource uint32 // the number of what the answers are of, given by resource.Set
 	Format   row.Format
 	Key      row.Key
+}
+
+// An Evictee is a row.Attachment that is told when a Memory has evicted its document, and not
+// when that is dropped or replaced. Locks may be held: it calls nothing of the Memory.
+type Evictee interface {
+	Evicted()
 }
 
 // A Tier keeps documents by Ref. All methods may be called at once by many
@@ -36,7 +43,7 @@ type Tier interface {
 // Stats is a snapshot of a tier's counters.
 type Stats struct {
 	Entries   uint64 // documents held, rows and absences
-	Bytes     uint64 // that they take, keys and what is kept with each included
+	Bytes     uint64 // that they take, keys and what is attached to each included
 	HeldBytes uint64 // of MaxBytes, what is taken: Bytes, what is not used of it, and the index
 	CopyBytes uint64 // of Bytes, those of compressed copies
 	MaxBytes  uint64 // the bound
@@ -46,9 +53,9 @@ type Stats struct {
 	Evictions uint64 // forgotten to stay within the bound
 }
 
-// A Share is what the documents of one resource in one format take of a Memory.
+// A Share is what the documents of one number in one format take of a Memory.
 type Share struct {
-	Resource uint32 // its number
+	Resource uint32 // see Ref
 	Format   row.Format
 	Entries  uint64
 	Bytes    uint64 // compressed copies not included
