@@ -98,9 +98,9 @@ func renderSQL(s *ops.Statements, v topView) string {
 	}
 	add(topTitle, "statements since the start: %d of %d shapes, %s in the database", t.Count, s.All,
 		short(t.Seconds))
-	add(topPlain, "eligible %s   memory would have answered %s of those and %s of all   "+
-		"time that would be saved %s, %s", share(t.Eligible, t.Count), share(t.Hits, t.Eligible),
-		share(t.Hits, t.Count), short(t.Saved), percent(t.Saved, t.Seconds))
+	add(topPlain, "eligible %s   memory would have answered %s of those that were looked for   "+
+		"time that would be saved %s, %s", share(t.Eligible, t.Count), share(t.Hits, t.Looks),
+		short(t.Saved), percent(t.Saved, t.Seconds))
 	style := topGood
 	if t.Wrong > 0 {
 		style = topBad

@@ -87,3 +87,12 @@ func TestRenderSQL_FitsAndSendsNoControlCharacters(t *testing.T) {
 		t.Errorf("of nothing: %s", text)
 	}
 }
+
+// Of many statements memory is looked into for a part: hits are told of that.
+func TestRenderSQL_DividesHitsByLooks(t *testing.T) {
+	s := &ops.Statements{Total: &ops.StatementTotal{Count: 1000, Eligible: 800, Looks: 100, Hits: 90}}
+	text := renderSQL(s, topView{width: 120})
+	if !strings.Contains(text, "eligible 80.0%   memory would have answered 90.0% of those that were") {
+		t.Error(text)
+	}
+}
