@@ -8,6 +8,7 @@
 package sqlcache
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -26,6 +27,7 @@ type Options struct {
 	Set    *resource.Set
 	Source string         // its name in Set
 	Names  source.Definer // the same source
+	Rest   time.Duration  // nobody asks for so long: the catalogue is not read; 0: 10 s
 	Log    *slog.Logger   // nil: discard
 }
 
@@ -37,8 +39,9 @@ type Cache struct {
 
 	meaning atomic.Pointer[meaning] // nil: it was not read yet
 	readAt  atomic.Int64            // when the last reading of the catalogue began
-	halted  atomic.Int64            // statements under way that may change what names mean
-	halts   atomic.Uint64           // how many there ever were
+	reader  reader
+	halted  atomic.Int64  // statements under way that may change what names mean
+	halts   atomic.Uint64 // how many there ever were
 	closed  closed
 
 	mu           sync.Mutex // guards what follows; innermost
@@ -97,6 +100,7 @@ func New(o Options) *Cache {
 	c := &Cache{names: o.Names, log: o.Log, copies: make(map[Key]*Copy),
 		fingerprints: make(map[string]*Fingerprint), wake: make(chan struct{}, 1),
 		ended: make(chan struct{})}
+	c.reader.restAfter = cmp.Or(o.Rest, 10*time.Second)
 	c.fresh = o.Set.Statements(o.Source, c.drop, c.agree)
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -168,9 +172,20 @@ func (c *Cache) isValid(one *Copy) bool {
 
 // known returns what names mean; nil: nobody knows at present.
 func (c *Cache) known() *meaning {
+	if c.halted.Load() > 0 {
+		return nil
+	}
+	return c.recent()
+}
+
+// recent returns what names mean by a reading that counts still; nil: there is none. Who calls it
+// has the catalogue read.
+func (c *Cache) recent() *meaning {
+	if c.reader.ask() {
+		c.wakeUp()
+	}
 	m := c.meaning.Load()
-	if m == nil || c.halted.Load() > 0 ||
-		resource.Clock()-c.readAt.Load() > int64(lookLimit) {
+	if m == nil || resource.Clock()-c.readAt.Load() > int64(lookLimit) {
 		return nil
 	}
 	return m

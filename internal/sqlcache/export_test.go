@@ -10,3 +10,9 @@ const (
 	NoDeps        = noDeps
 	NoRole        = noRole
 )
+
+// How often the catalogue is read, and how long that counts.
+const (
+	LookEvery = lookEvery
+	LookLimit = lookLimit
+)

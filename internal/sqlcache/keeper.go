@@ -45,10 +45,11 @@ func (c *Cache) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			due = true
+			due = c.reader.tick(look)
 		case <-c.wake:
-			due = false
-			time.Sleep(fencePause)
+			if due = c.reader.woken(look); !due {
+				time.Sleep(fencePause)
+			}
 		}
 	}
 }

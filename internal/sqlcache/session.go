@@ -65,7 +65,7 @@ func (s *Session) Doubts() uint64 { return s.doubts }
 // Do says that a text is about to be sent to the server. within says that the session is in a
 // transaction for sure. It reports whether other statements may be prepared afterwards.
 func (s *Session) Do(r *Reading, within bool) (names bool) {
-	m := s.c.meaning.Load()
+	m := s.c.recent()
 	within = within && !s.left
 	for _, e := range r.Effects() {
 		doing := e.Doing

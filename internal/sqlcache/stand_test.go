@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,10 +32,30 @@ type stand struct {
 	url      string // through the relay
 	cache    *sqlcache.Cache
 	front    *sqlfront.Front
+	names    readings
+}
+
+// readings counts how often the catalogue is read.
+type readings struct {
+	source.Definer
+	n atomic.Int64
+}
+
+func (r *readings) Stamp(ctx context.Context) (source.Stamp, error) {
+	r.n.Add(1)
+	return r.Definer.Stamp(ctx)
 }
 
 // newStand starts one whose resources are the tables that are named.
 func newStand(t testing.TB, database string, tables ...string) *stand {
+	t.Helper()
+	return newStandWith(t, database, sqlcache.Options{}, tables...)
+}
+
+// newStandWith is newStand with options of its cache.
+func newStandWith(
+	t testing.TB, database string, of sqlcache.Options, tables ...string,
+) *stand {
 	t.Helper()
 	src, err := postgres.Open(t.Context(), database, postgres.Options{})
 	if err != nil {
@@ -56,7 +77,9 @@ func newStand(t testing.TB, database string, tables ...string) *stand {
 	t.Cleanup(func() { _ = set.Close() })
 	log := slog.New(slog.NewTextHandler(testLog{t}, nil))
 	s := &stand{t: t, database: database}
-	s.cache = sqlcache.New(sqlcache.Options{Set: set, Source: "main", Names: src, Log: log})
+	s.names.Definer = src
+	of.Set, of.Source, of.Names, of.Log = set, "main", &s.names, log
+	s.cache = sqlcache.New(of)
 	t.Cleanup(s.cache.Close)
 	d, err := postgres.NewDialer(database)
 	if err != nil {
