@@ -11,14 +11,10 @@ import (
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-// rests waits until the catalogue is read no more.
+// rests waits until the catalogue is read no more, and what was read counts no more.
 func (s *stand) rests() {
 	s.t.Helper()
-	waittest.Until(s.t, "nobody reads the catalogue", func() bool {
-		before := s.names.n.Load()
-		time.Sleep(3 * sqlcache.LookEvery)
-		return s.names.n.Load() == before
-	})
+	waittest.Until(s.t, "the catalogue is not read", s.cache.Rests)
 }
 
 // TestCache_RestsWhileNobodyAsks: the catalogue is read while statements come, and not before who
@@ -31,7 +27,6 @@ func TestCache_RestsWhileNobodyAsks(t *testing.T) {
 	for range 3 {
 		s.becomes(c, sql, 3)
 		s.rests()
-		time.Sleep(sqlcache.LookLimit)
 		if n := s.hits(c, 1, sql, 3); n != 0 {
 			t.Error("a hit by what was read long ago")
 		}
