@@ -13,9 +13,10 @@ const (
 	// defaultCache is the budget of documents and lists where nothing else is said.
 	defaultCache = 512 << 20
 
-	// listShare is the part of the cache (1/n) that is for lists: whoever asks for many
-	// pushes no document out.
-	listShare = 8
+	// versionShare is the part of the cache (1/n) that the versions take which lists depend on,
+	// between 512 KiB and mostVersions.
+	versionShare = 32
+	mostVersions = 32 << 20
 
 	// besidesHeap is what the process takes besides documents and Go's heap: the program
 	// itself, SQLite's connections (54 MiB of 16, with documents of 17 KB), files and sockets.
@@ -26,32 +27,36 @@ const (
 	// garbage.
 	requests = 128 << 20
 
-	// indexShare is the part of the documents' budget (1/n) that their index takes of Go's heap,
-	// at most.
-	indexShare = 8
+	// heapShare is the part of the answers' budget (1/n) that their index, and what is attached
+	// to them, take of Go's heap, at most.
+	heapShare = 3
 )
 
 // A budget is how the process divides the memory that it may take, in bytes.
 type budget struct {
-	cache int64 // documents, outside Go's heap but for their index, and lists, which are on it
+	cache int64 // documents and lists, outside Go's heap for the most part
 	heap  int64 // all that Go allocates
 }
 
-func (b budget) lists() int64 { return b.cache / listShare }
+// versions is what of the cache the versions take that lists depend on.
+func (b budget) versions() int64 {
+	return min(max(b.cache/versionShare, 512<<10), mostVersions, b.cache/2)
+}
 
-func (b budget) documents() int64 { return b.cache - b.lists() }
+// answers is what of the cache documents and lists take.
+func (b budget) answers() int64 { return b.cache - b.versions() }
 
 // onHeap is what of the cache is on Go's heap.
 func (b budget) onHeap() int64 {
-	n := b.lists() + b.documents()/indexShare
+	n := b.versions() + b.answers()/heapShare
 	if tier.OnHeap {
-		n += b.documents()
+		n += b.answers()
 	}
 	return n
 }
 
 // needs is what the process needs for the cache and its requests.
-func (b budget) needs() int64 { return b.documents() + b.onHeap() + requests }
+func (b budget) needs() int64 { return b.cache + requests }
 
 // divide returns the budget of a process that may take limit bytes (0: as much as there
 // is) and whose configuration says that documents and lists may take asked bytes (0: nothing).
@@ -68,7 +73,7 @@ func divide(asked, limit int64) budget {
 	if asked == 0 {
 		b.cache = min(b.cache, room/2)
 	}
-	b.heap = min(b.onHeap()+requests, max(room-b.documents(), room/4))
+	b.heap = min(b.onHeap()+requests, max(room-b.answers(), room/4))
 	return b
 }
 

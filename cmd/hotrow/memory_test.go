@@ -24,7 +24,7 @@ func TestDivide(t *testing.T) {
 			t.Errorf("%s: the cache takes %d, want %d", tt.name, b.cache, tt.cache)
 		}
 		room := max(tt.limit/2, tt.limit-96*mib)
-		if tt.limit > 0 && tt.asked == 0 && b.documents()+b.heap > room || b.heap > b.cache/4+128*mib {
+		if tt.limit > 0 && tt.asked == 0 && b.answers()+b.heap > room || b.heap > b.cache/2+128*mib {
 			t.Errorf("%s: the heap takes %d", tt.name, b.heap)
 		}
 	}

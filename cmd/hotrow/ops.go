@@ -194,9 +194,6 @@ func (s *server) snapshot() ops.Snapshot {
 		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
 		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
 		CopyBytes: t.CopyBytes,
-	}, {
-		Name: "lists", Entries: uint64(st.Lists.Entries), Bytes: uint64(st.Lists.Bytes),
-		MaxBytes: uint64(st.Lists.MaxBytes), Evictions: st.Lists.Evicted,
 	}}
 	s.addDisk(&snap)
 	s.addLinks(&snap)

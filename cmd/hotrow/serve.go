@@ -282,15 +282,14 @@ func (s *server) openSet(ctx context.Context) error {
 	}
 	b := s.budget()
 	s.p.tuneCollector(b)
-	lists := b.lists()
-	s.memory = tier.NewMemory(b.documents())
+	s.memory = tier.NewMemory(b.answers())
 	if s.disk, err = openDisk(s.cfg(), s.log); err != nil {
 		return err
 	}
 	s.hot = new(hotkeys.Keys)
 	s.set, err = resource.Open(ctx, resource.SetOptions{
-		Memory: s.memory, Lists: lists, Disk: s.disk, Sources: sourceOptions(s.cfg(), s.sources),
-		Resources: specs, Hot: s.hot, Log: s.log,
+		Memory: s.memory, Lists: b.versions(), Disk: s.disk, Hot: s.hot, Log: s.log,
+		Sources: sourceOptions(s.cfg(), s.sources), Resources: specs,
 	})
 	if err != nil {
 		return err

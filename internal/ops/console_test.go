@@ -59,8 +59,8 @@ func busy(n int) ops.Options {
 					Name: fmt.Sprintf("table_%04d", i), Source: "main", Cacheability: .98765, Watchers: i,
 					Lookups:       []ops.Lookups{{Tier: "memory", Hit: 1 + c[0], Miss: 1 + c[1], Stale: c[2]}},
 					Invalidations: ops.Invalidations{Feed: c[3]},
-					Memory: []ops.Share{{Format: "json", Entries: 12345, Bytes: 123456789},
-						{Format: "msgpack", Entries: 1, Bytes: 12}}})
+					Memory: []ops.Share{{Kind: "rows", Format: "json", Entries: 12345, Bytes: 123456789},
+						{Kind: "rows", Format: "msgpack", Entries: 1, Bytes: 12}}})
 			}
 			return s
 		},
@@ -307,7 +307,7 @@ func TestConsole_HostileTexts(t *testing.T) {
 		f.EpochWhy, f.Position, f.Source = htmltest.Hostile[0], htmltest.Hostile[n-1], htmltest.Hostile[1]
 		for _, text := range htmltest.Hostile {
 			s.Resources = append(s.Resources, ops.Resource{Name: text,
-				Memory: []ops.Share{{Format: text, Entries: 1, Bytes: 1}}})
+				Memory: []ops.Share{{Kind: text, Format: text, Entries: 1, Bytes: 1}}})
 		}
 		return s
 	}

@@ -210,9 +210,9 @@ type Words struct {
 	Coarse uint64 `json:"coarse"` // stored, and depend on all rows: they were read with too many
 }
 
-// A Share is what a resource takes of the memory in one representation.
+// A Share is what a resource takes of the memory in one kind and representation.
 type Share struct {
-	Kind    string `json:"kind"` // rows
+	Kind    string `json:"kind"` // rows, lists, spellings of these
 	Format  string `json:"format"`
 	Entries uint64 `json:"entries"`
 	Bytes   uint64 `json:"bytes"` // without compressed copies

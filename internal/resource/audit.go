@@ -31,20 +31,20 @@ const auditTimeout = 5 * time.Second
 
 // An audited is a document or a list that was stored, as the auditor finds it again.
 type audited struct {
-	ref  tier.Ref
-	list listKey
-	ask  *ListAsk // nil: it is a document
+	ref tier.Ref
+	ask *ListAsk // nil: it is a document
 }
 
 // is reports whether two are the same document or list.
 func (a *audited) is(b *audited) bool {
-	return a.ref == b.ref && a.list == b.list && (a.ask == nil) == (b.ask == nil)
+	return a.ref == b.ref
 }
 
 // name is what the log calls it: its key, or its question.
 func (a *audited) name() string {
 	if a.ask != nil {
-		return a.list.text
+		_, question := splitListKey(a.ref.Key)
+		return question
 	}
 	return string(a.ref.Key)
 }
@@ -181,15 +181,12 @@ func (f *revision) good(one *audited) (kept *row.Document, held bool) {
 		}
 		return doc, true
 	}
-	slot := f.kept.get(one.list)
-	if slot == nil {
-		return nil, false
-	}
+	doc := f.held(&one.ref)
 	at := f.src.asOf(monotonic())
-	if l, _ := slot.good(&at); l != nil {
-		return l.Doc, true
+	if l, _ := goodList(doc, &at); l != nil {
+		return doc, true
 	}
-	return nil, true
+	return nil, doc != nil
 }
 
 // compare reads a document or a list from the source and compares its content with what is
@@ -218,8 +215,8 @@ func (f *revision) readAgain(ctx context.Context, one *audited) (*row.Document, 
 		if err != nil {
 			return nil, err
 		}
-		l := f.pack(found, &listing{one.list, one.ask}, row.Stamp{})
-		return l.Doc, l.refused
+		doc := f.pack(found, &listing{one.ref, one.ask}, row.Stamp{})
+		return doc, ListOf(doc).refused
 	}
 	loaded, err := f.plan.Load(ctx, []row.Key{one.ref.Key})
 	switch {
@@ -261,8 +258,8 @@ func (f *revision) sampled(l *fresh.Lease) {
 }
 
 // sampledList lets the auditor know of a list that was stored.
-func (f *revision) sampledList(key listKey, ask *ListAsk) {
+func (f *revision) sampledList(as *listing) {
 	if f.src.opts.Audit > 0 {
-		f.sampleOfLists.add(audited{list: key, ask: ask}, sampledLists)
+		f.sampleOfLists.add(audited{ref: as.ref, ask: as.ask}, sampledLists)
 	}
 }

@@ -26,7 +26,7 @@ func (u *sourceState) specs() []Spec {
 // database is there. s.mu is held.
 func (s *Set) build(ctx context.Context, o SourceOptions, specs []Spec) (*sourceState, error) {
 	u := newSourceState(o, s.log)
-	u.domain.Slots(s.lists.versions())
+	u.domain.Slots(s.lists.versions)
 	if s.disk != nil {
 		u.disk = s.disk.Source(o.Name)
 	}
@@ -112,6 +112,7 @@ func (s *Set) newRevision(u *sourceState, sp Spec) *revision {
 		r.rules.Store(u.rules(sp))
 	}
 	f := &revision{r: r, spec: sp, src: u, number: s.Number(r.name, kindRows),
+		listed: s.Number(r.name, kindLists), spellings: s.Number(r.name, kindSpellings),
 		copier: s.copier, kept: s.lists}
 	if !sp.Pass {
 		f.memory = s.memory

@@ -74,7 +74,6 @@ func (s *Set) check() (wrong []string) {
 	if n := len(*s.byName.Load()); n != len(revisions) {
 		say("%d names lead to %d resources", n, len(revisions))
 	}
-	s.lists.check(numbers, say)
 	return wrong
 }
 
@@ -131,49 +130,5 @@ func (w *waiters) of(l *fresh.Lease) bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.n > 0
-	}
-}
-
-// check is Check of the lists in memory, of the revisions with these numbers.
-func (s *listStore) check(revisions map[uint32]bool, say func(string, ...any)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, bytes := int64(0), int64(0)
-	for q, slot := range s.entries {
-		for ; slot != nil; slot = slot.next {
-			l := slot.list.Load()
-			bytes += slot.size
-			n++
-			switch {
-			case l == nil || slot.key.listQuestion != q || l.slot != slot:
-				say("lists: a slot has no list, or another's")
-			case slot.size < l.size(slot.key):
-				say("lists: %d bytes are counted of a list of %d", slot.size, l.size(slot.key))
-			case !revisions[q.revision]:
-				say("lists: one is kept of a resource that is no more")
-			}
-		}
-	}
-	if bytes != s.bytes || bytes < 0 || n != s.n {
-		say("lists: %d are %d bytes, %d and %d are held", s.n, s.bytes, n, bytes)
-	}
-	if s.bytes > s.budget && n > 1 {
-		say("lists: %d bytes are kept of at most %d", s.bytes, s.budget)
-	}
-	for i := range s.raw {
-		for j := range s.raw[i] {
-			p := s.raw[i][j].Load()
-			if p == nil {
-				continue
-			}
-			k := &p.slot.key
-			if p.hash != s.hash(p.revision, p.of, p.raw) ||
-				k.revision != p.revision || k.format != p.of {
-				say("lists: a spelling leads to another question")
-			}
-			if p.slot.list.Load() != nil && s.entry(*k) != p.slot {
-				say("lists: a spelling leads to a list that is forgotten")
-			}
-		}
 	}
 }

@@ -36,17 +36,10 @@ type copier struct {
 
 // A copyJob is one copy to be made.
 type copyJob struct {
-	store  copyStore
+	memory *tier.Memory
 	ref    tier.Ref
 	doc    *row.Document
 	coding row.Coding
-}
-
-// A copyStore is where a copy is kept, memory or that of lists: see tier.Memory.KeepCopy.
-type copyStore interface {
-	Holds(ref tier.Ref, d *row.Document) bool
-	KeepCopy(ref tier.Ref, d, k *row.Document) bool
-	Unask(ref tier.Ref, d *row.Document, c row.Coding)
 }
 
 func newCopier() *copier {
@@ -54,7 +47,7 @@ func newCopier() *copier {
 }
 
 // AskCopy has the copy of doc in coding c made in the background, if it is worth
-// having and nobody has asked yet. doc is what a hit has given for key, which
+// having and nobody has asked yet. doc, a row or a list, is what a hit has given for key, which
 // may alias a buffer. It never waits.
 func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 	// Fast path: the document is small, or somebody has asked already.
@@ -67,7 +60,7 @@ func (r *Resource) AskCopy(key row.Key, doc *row.Document, c row.Coding) {
 	if f.memory == nil {
 		return
 	}
-	ref := tier.Ref{Resource: f.number, Format: doc.Format(), Key: key}
+	ref := tier.Ref{Resource: doc.Owner(), Format: doc.Format(), Key: key}
 	if !f.memory.Ask(ref, doc, c) {
 		return
 	}
@@ -81,7 +74,7 @@ func (k *copier) ask(j copyJob) {
 	case k.jobs <- j:
 	default:
 		k.dropped.Add(1)
-		j.store.Unask(j.ref, j.doc, j.coding)
+		j.memory.Unask(j.ref, j.doc, j.coding)
 	}
 }
 
@@ -105,7 +98,7 @@ func (k *copier) run() {
 
 // make makes one copy and returns scratch, which it may have grown.
 func (k *copier) make(j *copyJob, scratch []byte) []byte {
-	if !j.store.Holds(j.ref, j.doc) {
+	if !j.memory.Holds(j.ref, j.doc) {
 		k.late.Add(1)
 		return scratch
 	}
@@ -114,7 +107,7 @@ func (k *copier) make(j *copyJob, scratch []byte) []byte {
 	switch {
 	case !row.Pays(len(plain), len(scratch)):
 		k.refused.Add(1) // for good: the document stays asked
-	case !j.store.KeepCopy(j.ref, j.doc, row.NewCopy(j.doc, j.coding, scratch)):
+	case !j.memory.KeepCopy(j.ref, j.doc, row.NewCopy(j.doc, j.coding, scratch)):
 		k.late.Add(1)
 	default:
 		k.made.Add(1)

@@ -95,7 +95,7 @@ func (r *Resource) ExplainList(
 	}
 	f.src.wake(ctx)
 	at := f.src.asOf(monotonic())
-	key := f.listKey(ask, of)
+	as := f.listing(ask, of)
 	e := &ListExplanation{Key: ask.question(), Token: at.Token, Lag: at.Lag}
 	f.explainTags(e, ask)
 	if g, ok := f.plan.(source.Guarded); ok && ask.Query != nil {
@@ -106,18 +106,15 @@ func (r *Resource) ExplainList(
 		e.State = ListUnkept
 		return e, nil
 	}
-	slot := f.kept.get(key)
-	spelled := f.kept.alias(f.number, of, ask.Raw)
-	e.Spelled = ask.Alone && slot != nil && spelled == slot
-	var l *List
-	if slot != nil {
-		l = slot.list.Load()
-	}
-	if l == nil {
-		e.State = stateOf[f.kept.reason(key)]
+	doc := f.held(&as.ref)
+	if doc == nil {
+		e.State = stateOf[f.kept.reason(as.ref)]
 		return e, nil
 	}
-	f.explainKept(e, l, &at, ask)
+	spelling := f.spelling(of, ask.Raw)
+	leads, ok := f.spelled(f.held(&spelling))
+	e.Spelled = ask.Alone && ok && leads == as.ref
+	f.explainKept(e, doc, &at, ask)
 	return e, nil
 }
 
@@ -128,7 +125,7 @@ func (f *revision) unkept(ask *ListAsk) string {
 		return "the resource has a ttl: lists are kept only where a feed tells of changes"
 	case f.memory == nil:
 		return "the resource keeps nothing in memory"
-	case f.kept.budget == 0 || f.lists == nil:
+	case !f.kept.keeps || f.lists == nil:
 		return "there is no room for lists: see cache.memory"
 	case !f.followed():
 		return f.unfollowed()
@@ -141,9 +138,10 @@ func (f *revision) unkept(ask *ListAsk) string {
 }
 
 // explainKept fills in what memory has.
-func (f *revision) explainKept(e *ListExplanation, l *List, at *AsOf, ask *ListAsk) {
+func (f *revision) explainKept(e *ListExplanation, doc *row.Document, at *AsOf, ask *ListAsk) {
+	l := ListOf(doc)
 	c := l.copy
-	e.Doc, e.Rows, e.Clock, e.Precise = l.Doc, l.Rows, c.Clock(), c.Precise()
+	e.Doc, e.Rows, e.Clock, e.Precise = doc, l.Rows, c.Clock(), c.Precise()
 	e.State = l.state(at)
 	tables := f.src.tableNames()
 	for _, g := range embedded(ask.Query) {

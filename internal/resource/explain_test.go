@@ -38,7 +38,7 @@ func (h *house) explains(name, raw string, want ListState) *ListExplanation {
 
 // Each cause of a miss is named, and a hit: as the counters count them.
 func TestExplain_NamesTheCause(t *testing.T) {
-	h := newListHouse(t, 64<<10)
+	h := newListHouse(t, 1<<20)
 	const ten, all = "deptno=eq.10&order=sal", "sal=gt.0"
 	h.explains("emp", ten, ListAbsent)
 	if _, err := h.ask("emp", ten, Options{}, query.Options{}); err != nil {
@@ -73,15 +73,20 @@ func TestExplain_NamesTheCause(t *testing.T) {
 
 // A list whose room others need was evicted, and a request for it is counted so.
 func TestExplain_TellsEvictedFromNeverAsked(t *testing.T) {
-	h := newListHouse(t, 16<<10)
-	const first = "deptno=eq.10"
-	h.keepAsked("emp", first)
-	h.explains("emp", first, ListHit)
-	for i := 0; h.set.Stats().Lists.Evicted == 0 || h.has("emp", first); i++ {
-		if i > 2000 {
-			t.Fatal("nothing was evicted")
+	h := newListHouse(t, 1<<20)
+	asked := func(i int) string { return fmt.Sprintf("sal=gt.-%d", i) }
+	n := 0
+	for ; h.memory.Stats().Evictions < 100; n++ {
+		if n > 2000 {
+			t.Fatal("little was evicted")
 		}
-		h.keepOnce("emp", fmt.Sprintf("sal=gt.-%d", i))
+		h.keepOnce("emp", asked(n))
+	}
+	first := ""
+	for i := 0; first == "" && i < n; i++ {
+		if !h.has("emp", asked(i)) {
+			first = asked(i)
+		}
 	}
 	h.explains("emp", first, ListEvicted)
 	h.explains("emp", "deptno=eq.30", ListAbsent)
@@ -128,12 +133,10 @@ func TestExplain_ListsThatAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := &ListAsk{Query: q, Raw: ten, Alone: true, Pack: packLines}
-	as := listing{f.listKey(ask, row.FormatJSON), ask}
-	f.kept.mu.Lock()
-	f.kept.remove(f.kept.entry(as.key))
-	f.kept.mu.Unlock()
+	as := f.listing(ask, row.FormatJSON)
+	f.memory.Drop(as.ref)
 	deps := f.depsOf(ask)
-	l, leader := f.lists.BeginList(row.Key(as.key.text), listFormat, fresh.Any, &deps.Question)
+	l, leader := f.lists.BeginList(row.Key(ask.question()), listFormat, fresh.Any, &deps.Question)
 	if !leader {
 		t.Fatal("somebody reads it already")
 	}

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/fresh"
@@ -11,11 +12,10 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// A List is the answer to a list in one representation. It is never changed.
+// A List is what is known of the answer to a list in one representation. It is attached to the
+// document that has the whole of the answer, with the entity tag of all that it says. It is
+// never changed, but for used.
 type List struct {
-	// Doc is the whole of it, with the entity tag of all that the answer says.
-	Doc *row.Document
-
 	// Lines are header lines that the front has made of where the list goes on.
 	Lines string
 
@@ -25,12 +25,31 @@ type List struct {
 	refused error               // why the rows that were read are no answer
 	version uint64              // of the rows, whatever the representation: see listRead
 	copy    *fresh.ReadSet      // nil: it is not kept
-	slot    *listEntry          // set when it is kept
 	by      []*fresh.TagColumns // by which what it depends on is told apart
+	used    atomic.Int64        // when it has answered last, in seconds of the caller's clock
+
+	kept *listStore // is told when it is evicted
+	hash uint64     // by which that knows it
 }
+
+// ListOf returns what is known of the list whose answer a document is; nil: it is none.
+func ListOf(doc *row.Document) *List {
+	l, _ := doc.Attached().(*List)
+	return l
+}
+
+// Size returns how many bytes of memory l takes.
+func (l *List) Size() int { return 160 + len(l.Lines) + 8*len(l.by) + l.copy.Size() }
+
+// Evicted notes that others needed the room of l.
+func (l *List) Evicted() { l.kept.noteHash(l.hash, evicted) }
 
 // use notes that the list was of use at a time, in seconds of the caller's clock.
 func (l *List) use(now int64) {
+	if l.used.Load() == now {
+		return
+	}
+	l.used.Store(now)
 	for _, tm := range l.by {
 		if tm.Used.Load() < now {
 			tm.Used.Store(now)
@@ -38,12 +57,9 @@ func (l *List) use(now int64) {
 	}
 }
 
-func (l *List) size(key listKey) int64 {
-	return int64(l.Doc.Size()+len(l.Lines)+2*len(key.text)+len(key.variant)+l.copy.Size()) + 288
-}
-
-// A ListAnswer is a List with where it came from.
+// A ListAnswer is a list with where it came from.
 type ListAnswer struct {
+	Doc *row.Document
 	*List
 	Origin Origin
 	Token  Token         // covers what the answer shows
@@ -58,7 +74,7 @@ type ListAsk struct {
 	Limit int          // of a page
 
 	// Variant tells apart questions for the same documents that are answered in different
-	// versions.
+	// versions. A resource has few of them, and there is no byte 0 in one.
 	Variant string
 
 	// Raw is the question as it was sent. Alone says that it and the representation say

@@ -2,76 +2,50 @@ package resource
 
 import (
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // ListFetches are look-ups of lists that are about to be made: what they read is fetched
-// for all of them together; see tier.Memory.MultiGet. They belong to one goroutine.
+// for all of them together; see tier.Reader.MultiGet. They belong to one goroutine.
 type ListFetches struct {
-	of    [MaxLookups]listFetch
-	n     int
-	store *listStore
-	sum   uint64 // makes the compiler keep the loads
-}
-
-// A listFetch is one look-up, as far as it is known.
-type listFetch struct {
-	hash   uint64
-	bucket *bucket
-	alias  *rawAlias
-	list   *List
+	of     [MaxLookups]*revision
+	refs   [MaxLookups]tier.Ref
+	docs   [MaxLookups]*row.Document
+	n      int
+	memory *tier.Memory // all revisions have one
+	sum    uint64       // makes the compiler keep the loads
 }
 
 // Add adds a look-up by what is asked for, as it was sent. MaxLookups fit; what does not is
-// left out. raw may alias a buffer.
+// left out. raw may alias a buffer, that stays as it is until Fetch.
 func (l *ListFetches) Add(r *Resource, raw string, of row.Format) {
 	f := r.revision.Load()
 	if l.n == MaxLookups || !f.listable() {
 		return
 	}
-	l.store = f.kept
-	l.of[l.n] = listFetch{hash: f.kept.hash(f.number, of, raw)}
+	l.memory, l.of[l.n], l.refs[l.n] = f.memory, f, f.spelling(of, raw)
 	l.n++
 }
 
-// Fetch has the processor fetch what LookupList will read. It is a hint, and changes
-// nothing. Each loop reads what the one before it has found, of all look-ups: the
-// processor waits for them together.
-func (l *ListFetches) Fetch() {
-	all := l.of[:l.n]
-	if l.n = 0; len(all) < 2 {
+// Fetch has the processor fetch what LookupList will read, with s. It is a hint, and changes
+// nothing: what the spellings lead to, of all look-ups, and then what is known of these lists.
+func (l *ListFetches) Fetch(s *Snapshot) {
+	spelled := l.n
+	if l.n = 0; spelled < 2 {
 		return
 	}
-	sum := uint64(0)
-	for i := range all {
-		x := &all[i]
-		x.bucket = l.store.bucket(x.hash)
-		if x.bucket[0].Load() != nil {
-			sum++
+	s.read.MultiPeek(l.memory, l.refs[:spelled], l.docs[:spelled])
+	n := 0
+	for i, d := range l.docs[:spelled] {
+		if ref, ok := l.of[i].spelled(d); ok {
+			l.refs[n] = ref
+			n++
 		}
 	}
-	for i := range all {
-		x := &all[i]
-		for j := range x.bucket {
-			if p := x.bucket[j].Load(); p != nil && p.hash == x.hash {
-				x.alias = p
-			}
+	s.read.MultiPeek(l.memory, l.refs[:n], l.docs[:n])
+	for _, d := range l.docs[:n] {
+		if d != nil {
+			l.sum += ListOf(d).copy.Fetch()
 		}
 	}
-	for i := range all {
-		if p := all[i].alias; p != nil && p.raw != "" {
-			all[i].list = p.slot.list.Load()
-			sum += uint64(p.raw[0])
-		}
-	}
-	for i := range all {
-		if x := all[i].list; x != nil {
-			sum += x.copy.Fetch() + uint64(x.Doc.Owner())
-		}
-	}
-	for i := range all {
-		if x := all[i].list; x != nil {
-			sum += uint64(x.Doc.Fetch())
-		}
-	}
-	l.sum = sum
 }

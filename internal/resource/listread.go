@@ -10,16 +10,18 @@ import (
 	"github.com/hotrow/hotrow/internal/fresh"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // A listing is a representation of a list: where it is kept, and what it is asked for by.
 type listing struct {
-	key listKey
+	ref tier.Ref
 	ask *ListAsk
 }
 
-func (f *revision) listKey(ask *ListAsk, of row.Format) listKey {
-	return listKey{listQuestion{f.number, ask.question()}, of, ask.Variant}
+func (f *revision) listing(ask *ListAsk, of row.Format) listing {
+	key := listKey(ask.Variant, ask.question())
+	return listing{tier.Ref{Resource: f.listed, Format: of, Key: key}, ask}
 }
 
 // A listRead is what one read of a question has found, for everybody who asks it: each
@@ -36,41 +38,41 @@ type listRead struct {
 
 type madeList struct {
 	listing
-	list *List
+	doc *row.Document
 }
 
 // as returns a representation of what was read; nil: this read has not got it.
-func (r *listRead) as(f *revision, as *listing) *List {
+func (r *listRead) as(f *revision, as *listing) *row.Document {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.made {
-		if r.made[i].key == as.key {
-			return r.made[i].list
+		if r.made[i].ref == as.ref {
+			return r.made[i].doc
 		}
 	}
 	if r.found == nil {
 		return nil
 	}
-	l := f.pack(r.found, as, r.stamp)
-	r.version = l.version
-	r.made = append(r.made, madeList{*as, l})
-	return l
+	doc := f.pack(r.found, as, r.stamp)
+	r.version = ListOf(doc).version
+	r.made = append(r.made, madeList{*as, doc})
+	return doc
 }
 
 // keeps reports whether a representation is to be kept.
-func (r *listRead) keeps(key listKey) bool {
-	return slices.ContainsFunc(r.kept, func(m madeList) bool { return m.key == key })
+func (r *listRead) keeps(ref tier.Ref) bool {
+	return slices.ContainsFunc(r.kept, func(m madeList) bool { return m.ref == ref })
 }
 
 // agrees reports whether what memory has of a representation may follow what was read.
-func (r *listRead) agrees(key listKey, held *List) bool {
+func (r *listRead) agrees(ref tier.Ref, held *row.Document) bool {
 	for i := range r.made {
-		if made := r.made[i].list; r.made[i].key == key &&
-			(made.refused != nil || !fresh.SameVersion(made.Doc, held.Doc)) {
+		if made := r.made[i].doc; r.made[i].ref == ref &&
+			(ListOf(made).refused != nil || !fresh.SameVersion(made, held)) {
 			return false
 		}
 	}
-	return held.version == r.version
+	return ListOf(held).version == r.version
 }
 
 // joinList waits for the load of a list, and leads it if there is none to join. There is one
@@ -83,7 +85,8 @@ func (f *revision) joinList(
 	deps := f.depsOf(as.ask)
 	for err = errAbandoned; err == errAbandoned; {
 		told := f.followed()
-		l, leader = f.lists.BeginList(row.Key(as.key.text), listFormat, need, &deps.Question)
+		_, question := splitListKey(as.ref.Key)
+		l, leader = f.lists.BeginList(row.Key(question), listFormat, need, &deps.Question)
 		w := f.wait(l, as)
 		if leader {
 			f.notesUntold(l, told)
@@ -97,7 +100,7 @@ func (f *revision) joinList(
 		}
 		f.leave(l, w)
 		if err == nil {
-			if a.List = l.With.(*listRead).as(f, as); a.List == nil {
+			if a.Doc = l.With.(*listRead).as(f, as); a.Doc == nil {
 				err = errAbandoned // who led has found its own representation in memory
 			}
 		}
@@ -105,7 +108,7 @@ func (f *revision) joinList(
 	if err != nil {
 		return ListAnswer{}, err
 	}
-	a.Origin = Unstored
+	a.List, a.Origin = ListOf(a.Doc), Unstored
 	a.Token = f.src.tokenOf(l, a.Doc)
 	if a.refused != nil {
 		return ListAnswer{}, a.refused
@@ -150,7 +153,7 @@ func (f *revision) wait(l *fresh.Lease, as *listing) *waiters {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.n++
-	if !slices.ContainsFunc(w.as, func(o listing) bool { return o.key == as.key }) {
+	if !slices.ContainsFunc(w.as, func(o listing) bool { return o.ref == as.ref }) {
 		w.as = append(w.as, *as)
 	}
 	return w
@@ -177,17 +180,20 @@ func (w *waiters) wanted() []listing {
 
 // recheckList looks into memory once more under a lease; see revision.recheck.
 func (f *revision) recheckList(l *fresh.Lease, as *listing, need fresh.Need) bool {
-	slot := f.kept.get(as.key)
-	if slot == nil || need == fresh.Now {
+	if need == fresh.Now {
 		return false
 	}
+	var r tier.Reader
+	defer r.End()
 	at := f.src.asOf(monotonic())
-	list, _ := slot.good(&at)
+	doc := r.Peek(f.memory, &as.ref)
+	list, _ := goodList(doc, &at)
 	if list == nil {
 		return false
 	}
-	l.With = &listRead{version: list.version, made: []madeList{{*as, list}}}
-	return f.lists.Found(l, list.Doc)
+	doc = doc.Keep()
+	l.With = &listRead{version: list.version, made: []madeList{{*as, doc}}}
+	return f.lists.Found(l, doc)
 }
 
 // leadList has a list read if memory does not have it by now.
@@ -226,7 +232,7 @@ func (f *revision) loadList(w *waiters, l *fresh.Lease, ask *ListAsk, deps *list
 		f.lists.Saw(l, fresh.Position(seen.Position()))
 		read := &listRead{found: found, stamp: l.Stamp}
 		for _, as := range append(f.r.listWatches.wanted(f, ask), w.wanted()...) {
-			list := read.as(f, &as)
+			list := ListOf(read.as(f, &as))
 			list.by = deps.tagColumns()
 			list.use(seconds())
 		}
@@ -261,45 +267,47 @@ func (f *revision) finishList(
 	for i := range read.kept {
 		m := &read.kept[i]
 		if l.Stored() {
-			f.sampledList(m.key, m.ask)
+			f.sampledList(&m.listing)
 		} else {
 			f.r.counts.lists.discarded.Add(1)
-			f.kept.note(m.key, discarded)
+			f.kept.note(m.ref, discarded)
 		}
 	}
 }
 
 // keepsList reports whether a representation is to be kept, and counts why not.
 func (f *revision) keepsList(m *madeList) bool {
-	c, size := &f.r.counts.lists, m.list.Doc.Size()
+	c, size := &f.r.counts.lists, m.doc.Size()
 	switch {
-	case m.list.refused != nil:
+	case ListOf(m.doc).refused != nil:
 		return false
-	case size > maxKeptList || int64(size) > f.kept.budget/8:
+	case size > maxKeptList || !f.memory.Fits(size+len(m.ref.Key)):
 		c.tooLarge.Add(1)
-		f.kept.note(m.key, tooLarge)
+		f.kept.note(m.ref, tooLarge)
 		return false
-	case !m.ask.watched && !f.kept.admits(m.key):
+	case !m.ask.watched && !f.memory.Asked(m.ref):
 		c.once.Add(1)
-		f.kept.note(m.key, onceAsked)
+		f.kept.note(m.ref, onceAsked)
 		return false
 	}
-	return true
+	return f.addVariant(m.ref)
 }
 
 // keepList keeps a representation.
 func (f *revision) keepList(m *madeList, copied *fresh.ReadSet) {
-	m.list.copy = copied
-	slot, was := f.kept.put(m.key, m.list, seconds())
-	if was != nil && fresh.SameVersion(was.Doc, m.list.Doc) {
+	ListOf(m.doc).copy = copied
+	if _, same := f.memory.Compare(m.ref, m.doc); same {
 		f.r.counts.lists.unchanged.Add(1)
 	}
-	f.kept.spell(m.ask, slot)
+	f.memory.Put(m.ref, m.doc)
+	f.spell(&m.listing)
 }
 
 // pack makes a representation of what was found.
-func (f *revision) pack(found *source.Selected, as *listing, stamp row.Stamp) *List {
-	ask, of := as.ask, as.key.format
+func (f *revision) pack(
+	found *source.Selected, as *listing, stamp row.Stamp,
+) *row.Document {
+	ask, of := as.ask, as.ref.Format
 	p := Page{Docs: make([]*row.Document, len(found.Rows)),
 		Keys: make([]row.Key, len(found.Rows)), More: found.More, Total: found.Total}
 	var rows []byte
@@ -316,9 +324,13 @@ func (f *revision) pack(found *source.Selected, as *listing, stamp row.Stamp) *L
 	packed, err := ask.Pack(&p, of)
 	told := strconv.AppendBool([]byte(ask.Variant+string(rows)+packed.Lines), found.More)
 	state := strconv.AppendInt(append(rows, p.Next...), found.Total, 10)
-	stamp.At, stamp.Owner = monotonic(), f.number
-	return &List{Doc: row.NewDocument("", of, packed.Body, row.Hash(told), stamp),
+	stamp.At, stamp.Owner = monotonic(), f.listed
+	doc := row.NewDocument("", of, packed.Body, row.Hash(told), stamp)
+	doc.Attach(&List{
 		Lines: packed.Lines, Rows: packed.Rows, refused: err,
 		version: row.Hash(strconv.AppendBool(state, found.More)),
-		Partial: found.Total >= 0 && int64(packed.Rows) < found.Total}
+		Partial: found.Total >= 0 && int64(packed.Rows) < found.Total,
+		kept:    f.kept, hash: f.kept.hash(as.ref),
+	})
+	return doc
 }

@@ -14,38 +14,38 @@ import (
 
 // LookupList returns the list that raw, a ListAsk's, asks for if memory may answer with
 // it, and as of when that is; nil: SelectList has the answer, or raw was not asked for
-// lately. It takes no lock, waits for nobody and allocates nothing; raw may alias a
-// buffer. The caller counts what it answers with a Tally.
-func (r *Resource) LookupList(raw string, of row.Format, s *Snapshot) (*List, *AsOf) {
+// lately. ListOf says more of it. It takes no lock, waits for nobody and allocates nothing; raw
+// may alias a buffer. The document is lent as one of Lookup is. The caller counts what it
+// answers with a Tally.
+func (r *Resource) LookupList(raw string, of row.Format, s *Snapshot) (*row.Document, *AsOf) {
 	f := r.revision.Load()
 	if !f.listable() {
 		return nil, nil
 	}
 	at := s.of(f.src)
-	slot := f.kept.alias(f.number, of, raw)
-	if slot == nil {
+	spelling := f.spelling(of, raw)
+	ref, ok := f.spelled(s.read.Get(f.memory, &spelling))
+	if !ok {
 		return nil, nil
 	}
-	l, _ := slot.good(at)
-	if l != nil {
-		at = s.shows(at, l.Doc.At())
+	doc := s.read.Get(f.memory, &ref)
+	if l, _ := goodList(doc, at); l == nil {
+		return nil, nil
 	}
-	return l, at
+	return doc, s.shows(at, doc.At())
 }
 
-// good returns the list in a slot if a hit may answer with it, and why it may not.
-func (s *listEntry) good(at *AsOf) (*List, fresh.Cause) {
-	l := s.list.Load()
-	switch {
-	case l == nil || !at.Fresh:
+// goodList returns what is known of a list, nil if memory has none, if a hit may answer with
+// it, and why it may not.
+func goodList(doc *row.Document, at *AsOf) (*List, fresh.Cause) {
+	if doc == nil || !at.Fresh {
 		return nil, fresh.Unmoved
-	case !l.copy.Valid():
+	}
+	l := ListOf(doc)
+	if !l.copy.Valid() {
 		return nil, l.copy.Check()
 	}
-	if now := inSeconds(at.now); s.used.Load() != now {
-		s.used.Store(now)
-		l.use(now)
-	}
+	l.use(inSeconds(at.now))
 	return l, fresh.Unmoved
 }
 
@@ -81,12 +81,12 @@ func (f *revision) selectList(
 		return ListAnswer{}, err
 	}
 	at := f.src.asOf(monotonic()) // after the wait
-	as := listing{f.listKey(ask, o.Format), ask}
+	as := f.listing(ask, o.Format)
 	kept := f.listable() && ask.keepable() && embedsFollowed(ask.Query)
 	if !kept || need == fresh.Now || !at.Fresh {
 		f.r.counts.lists.bypassed.Add(1)
-	} else if l := f.keptList(&as, &at); l != nil {
-		return ListAnswer{l, HitMemory, at.shows(l.Doc.At()), at.Lag}, nil
+	} else if doc := f.keptList(&as, &at); doc != nil {
+		return ListAnswer{doc, ListOf(doc), HitMemory, at.shows(doc.At()), at.Lag}, nil
 	}
 	switch {
 	case o.OnlyIfCached:
@@ -124,23 +124,20 @@ func (f *revision) own(ask *ListAsk) (*ListAsk, error) {
 	return &own, nil
 }
 
-// keptList returns a list if a hit may answer with it, and counts why not.
-func (f *revision) keptList(as *listing, at *AsOf) *List {
-	slot := f.kept.get(as.key)
+// keptList returns a list, to keep, if a hit may answer with it, and counts why not.
+func (f *revision) keptList(as *listing, at *AsOf) *row.Document {
+	var r tier.Reader
+	defer r.End()
+	doc := r.Get(f.memory, &as.ref)
+	l, cause := goodList(doc, at)
 	c := &f.r.counts.lists
-	if slot == nil {
-		if f.kept.reason(as.key) == evicted {
-			c.evicted.Add(1)
-		} else {
-			c.unknown.Add(1)
-		}
-		return nil
-	}
-	l, cause := slot.good(at)
 	switch {
 	case l != nil:
 		c.hits.Add(1)
-		f.kept.spell(as.ask, slot)
+		f.spell(as)
+		return doc.Keep()
+	case doc == nil && f.kept.reason(as.ref) == evicted:
+		c.evicted.Add(1)
 	case cause == fresh.Changed:
 		c.moved.Add(1)
 	case cause == fresh.Dirty:
@@ -148,7 +145,7 @@ func (f *revision) keptList(as *listing, at *AsOf) *List {
 	default:
 		c.unknown.Add(1)
 	}
-	return l
+	return nil
 }
 
 // passList reads a list that is not kept.
@@ -166,8 +163,9 @@ func (f *revision) passList(
 	if err != nil {
 		return ListAnswer{}, err
 	}
-	l := f.pack(found, as, row.Stamp{})
-	return ListAnswer{l, Bypassed, token.Showing(at.Token.Pos).Showing(seen.Position()),
+	doc := f.pack(found, as, row.Stamp{})
+	l := ListOf(doc)
+	return ListAnswer{doc, l, Bypassed, token.Showing(at.Token.Pos).Showing(seen.Position()),
 		at.Lag}, l.refused
 }
 
@@ -212,16 +210,6 @@ func (f *revision) selects(ctx context.Context, ask *ListAsk) (*source.Selected,
 		More: len(rows) > ask.Limit, Total: -1}, nil
 }
 
-// AskListCopy has the compressed copy of a list made, which a hit has given; see
-// Resource.AskCopy.
-func (r *Resource) AskListCopy(l *List, c row.Coding) {
-	if l.slot == nil || !l.Doc.Ask(c) {
-		return
-	}
-	f := r.revision.Load()
-	f.copier.ask(copyJob{listCopies{f.kept, l.slot}, tier.Ref{}, l.Doc, c})
-}
-
 // listCounts count answers with lists; those of event loops are in their tallies.
 type listCounts struct {
 	hits, moved, dirty, unknown, evicted, bypassed atomic.Uint64 // requests
@@ -250,7 +238,7 @@ func (r *Resource) listed() (n uint64) {
 // keepLists lets lists of f be kept, if what they are made of can be followed. It runs
 // where complete does.
 func (f *revision) keepLists(store *listStore) {
-	if store.budget == 0 || f.memory == nil || f.spec.TTL > 0 || Paths(f.plan) != nil {
+	if !store.keeps || f.memory == nil || f.spec.TTL > 0 || Paths(f.plan) != nil {
 		return
 	}
 	all, own := new(fresh.Question), new(fresh.Question)
@@ -268,11 +256,7 @@ func (f *revision) keepLists(store *listStore) {
 		f.rowQuestion = own
 	}
 	f.root = f.rootOf(f.plan.Deps())
-	f.lists = f.src.domain.NewSpace(func(row.Key) {}, func(
-		l *fresh.Lease, _ *row.Document, stored bool,
-	) {
-		store.evictOthers(f.number, l.With.(*listRead), string(l.Key), stored)
-	})
+	f.lists = f.src.domain.NewSpace(func(row.Key) {}, f.evictOtherLists)
 }
 
 // listDeps returns what a list depends on.

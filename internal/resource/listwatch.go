@@ -175,7 +175,7 @@ func (s *listWatches) wanted(f *revision, ask *ListAsk) (list []listing) {
 	for w := range s.of[ask.question()] {
 		own := w.ask
 		own.Query, own.After = ask.Query, ask.After
-		list = append(list, listing{f.listKey(&own, w.of), &own})
+		list = append(list, f.listing(&own, w.of))
 	}
 	return list
 }

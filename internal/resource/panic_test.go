@@ -18,7 +18,7 @@ import (
 
 // Lists that push each other out of a full store while they are stored end no load.
 func TestLists_EvictedBesideLoads(t *testing.T) {
-	h := newListHouse(t, 16<<10)
+	h := newListHouse(t, 1<<20)
 	f := h.resource("dept").revision.Load()
 	found := &source.Selected{Shape: f.plan.Shape(), Total: -1}
 	var wg sync.WaitGroup
@@ -26,9 +26,9 @@ func TestLists_EvictedBesideLoads(t *testing.T) {
 		wg.Go(func() {
 			for i := g; time.Now().Before(end); i++ {
 				ask := &ListAsk{Limit: 1 + i%64, Pack: packLines, watched: true}
-				as := listing{f.listKey(ask, row.FormatJSON), ask}
+				as := f.listing(ask, row.FormatJSON)
 				deps := f.depsOf(ask)
-				l, leader := f.lists.BeginList(row.Key(as.key.text), listFormat, fresh.Now, &deps.Question)
+				l, leader := f.lists.BeginList(row.Key(ask.question()), listFormat, fresh.Now, &deps.Question)
 				if leader {
 					read := &listRead{found: found, stamp: l.Stamp}
 					read.as(f, &as)

@@ -48,6 +48,9 @@ type revision struct {
 	space  *fresh.Space
 	memory *tier.Memory // nil: pass-through
 
+	listed       uint32                    // the number of its lists in memory
+	spellings    uint32                    // and of their spellings
+	variants     atomic.Pointer[[]variant] // in which lists have been kept
 	kept         *listStore
 	lists        *fresh.Space    // nil: lists are not kept
 	listQuestion *fresh.Question // what a list of whole documents depends on

@@ -69,6 +69,7 @@ func newHouse(t testing.TB, change func(*SetOptions)) *house {
 	if change != nil {
 		change(&o)
 	}
+	h.memory = o.Memory
 	if h.set, err = Open(ctx, o); err != nil {
 		t.Fatal(err)
 	}

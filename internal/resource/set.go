@@ -57,7 +57,7 @@ type Preparer interface {
 type SetOptions struct {
 	Memory    *tier.Memory // closed by the caller, after the Set
 	Disk      *tier.Disk   // behind memory; nil: none. Closed by the caller, after the Set
-	Lists     int64        // bytes that lists may take, besides Memory; 0: none is kept
+	Lists     int64        // bytes of the versions that lists depend on; 0: no list is kept
 	Sources   []SourceOptions
 	Resources []Spec
 	Hot       *hotkeys.Keys // is told which keys are read and changed; nil: nobody is
@@ -172,14 +172,16 @@ func (s *Set) retire(f *revision) {
 	if f.docDeps != nil {
 		f.docDeps.unpin()
 	}
-	if f.lists != nil {
-		s.lists.retire(f.number)
+	if f.memory != nil {
+		s.loops.Go(func() { f.memory.DropAll(f.number, f.listed, f.spellings) })
 	}
 	if s.disk != nil {
 		s.disk.Unbind(f.number)
 	}
 	s.revisions.Delete(f.number)
-	s.owners.Delete(f.number)
+	for _, n := range []uint32{f.number, f.listed, f.spellings} {
+		s.owners.Delete(n)
+	}
 }
 
 // Ready returns nil when every source has been reached and its feed, where
@@ -257,7 +259,7 @@ func (s *Set) Available() error {
 
 // Stats returns a snapshot of everything.
 func (s *Set) Stats() Stats {
-	st := Stats{Copies: s.copier.stats(), Lists: s.lists.stats()}
+	st := Stats{Copies: s.copier.stats()}
 	for _, r := range s.All() {
 		st.Resources = append(st.Resources, r.Stats())
 	}

@@ -119,7 +119,6 @@ type Stats struct {
 	Resources []ResourceStats
 	Sources   []SourceStats
 	Copies    CopyStats
-	Lists     ListStats
 }
 
 // Timing is a histogram of durations.

@@ -48,7 +48,7 @@ func newCrowd(t testing.TB) (h *house, change func()) {
 }
 
 // crowd is what a loop finds by the bytes of the crowded query.
-func (h *house) crowd(s *Snapshot) *List {
+func (h *house) crowd(s *Snapshot) *row.Document {
 	s.Begin(time.Now())
 	l, _ := h.resource("dept").LookupList(crowded, row.FormatJSON, s)
 	return l
@@ -82,6 +82,7 @@ func BenchmarkTemplates(b *testing.B) {
 		s.Begin(time.Now())
 		r := h.resource("dept")
 		for b.Loop() {
+			s.Reuse()
 			if d, _, _ := r.Lookup("100", row.FormatJSON, &s); d == nil {
 				s.Begin(time.Now())
 			}
@@ -92,6 +93,7 @@ func BenchmarkTemplates(b *testing.B) {
 		s.Begin(time.Now())
 		r := h.resource("dept")
 		for b.Loop() {
+			s.Reuse()
 			if l, _ := r.LookupList(crowded, row.FormatJSON, &s); l == nil {
 				s.Begin(time.Now())
 			}
@@ -109,6 +111,7 @@ func BenchmarkTemplates(b *testing.B) {
 		r := h.resource("dept")
 		for b.Loop() {
 			change()
+			s.Reuse()
 			if l, _ := r.LookupList(crowded, row.FormatJSON, &s); l == nil {
 				s.Begin(time.Now())
 			}

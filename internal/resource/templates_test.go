@@ -12,16 +12,16 @@ import (
 	"github.com/hotrow/hotrow/internal/source"
 )
 
-// manyWords is a budget of lists with as many versions as there can be: that two tags of a
-// test share one, which would be a miss, is next to impossible.
+// manyWords is a budget with as many versions as there can be.
 const manyWords = 512 << 20
 
 // valid reports whether memory has a list and nothing has touched it, however far behind a
 // busy machine leaves the feed.
 func (h *house) valid(name string, ask *ListAsk) bool {
 	f := h.resource(name).revision.Load()
-	slot := f.kept.get(f.listKey(ask, Options{}.Format))
-	return slot != nil && slot.list.Load().copy.Valid()
+	as := f.listing(ask, Options{}.Format)
+	doc := f.held(&as.ref)
+	return doc != nil && ListOf(doc).copy.Valid()
 }
 
 // finds is valid of what a query finds.
@@ -187,8 +187,13 @@ func TestTemplates_IdleOnesMakeRoom(t *testing.T) {
 	for _, tm := range *table.tagColumns.Load() { // a minute passes
 		tm.Used.Store(seconds() - idleTemplate)
 	}
-	for _, slot := range f.kept.entries {
-		slot.used.Store(seconds() - idleTemplate)
+	for i := range maxTemplates {
+		q, err := h.resource("wide").Query(of(i), query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		as := f.listing(&ListAsk{Query: q}, Options{}.Format)
+		ListOf(f.held(&as.ref)).used.Store(seconds() - idleTemplate)
 	}
 	for i := range maxTemplates { // hits count as use
 		if i != 3 && i != 7 {

@@ -409,8 +409,10 @@ func TestStress_EmbedsFollowDefinitions(t *testing.T) {
 		const raw = "select=id,users!author(*)&id=eq.1"
 		ask := func() (body string, kept bool) {
 			r := b.s.resource("posts")
-			if l, _ := r.LookupList(raw, 0, new(resource.Snapshot)); l != nil {
-				return string(l.Doc.Body()), true
+			var s resource.Snapshot
+			defer s.End()
+			if doc, _ := r.LookupList(raw, 0, &s); doc != nil {
+				return string(doc.Body()), true
 			}
 			q, err := b.query(t, "posts", raw)
 			if err != nil {

@@ -18,6 +18,10 @@ const (
 	// heap.
 	attachedShare = 4
 
+	// askedShare is for how many bytes of the budget it is remembered of one answer that it was
+	// asked for and not kept.
+	askedShare = 4 << 10
+
 	// largestShare is the part of the budget (1/n) that one document may take with its
 	// copies. A larger one is not kept: it would push out too much for one key.
 	largestShare = 8
@@ -46,6 +50,7 @@ type Memory struct {
 	newest   newest
 	attached attachments
 	lookups  *lookups
+	asked    []atomic.Uint32 // tags that were asked for once: see Asked
 	shares   shares
 	maxBytes int64
 	largest  int // bytes of the largest entry that is kept
@@ -74,6 +79,7 @@ func NewMemory(maxBytes int64) *Memory {
 	m := &Memory{
 		index: newIndex(), sketch: newSketch(), lookups: newLookups(), maxBytes: budget,
 		largest: int(budget / largestShare),
+		asked:   make([]atomic.Uint32, min(max(budget/askedShare, 1<<8), 1<<16)),
 	}
 	a, err := arena.New(budget)
 	if err != nil { // the system has no room for so many addresses
@@ -169,9 +175,7 @@ func (m *Memory) Fits(n int) bool { return entryHead+n <= m.largest }
 // as far as is known: what is large is kept for those who ask again.
 func (m *Memory) Asked(ref Ref) bool {
 	tag := tagOf(m.index.hash(&ref))
-	before := m.sketch.estimate(tag) > 0
-	m.sketch.note(tag)
-	return before
+	return m.asked[tag>>8%uint32(len(m.asked))].Swap(tag|1) == tag|1
 }
 
 // Put keeps d for ref, or forgets whatever it held when there is no room for d. It copies both.
@@ -219,8 +223,14 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 // Drop forgets ref: when it has returned, the old copy is gone.
 func (m *Memory) Drop(ref Ref) { m.drop(&ref, 0) }
 
-// DropAll forgets all that is held for some numbers by now. It looks at every entry.
+// DropAll forgets all that is held for some numbers by now. It looks at every entry, where
+// there is any to forget.
 func (m *Memory) DropAll(numbers ...uint32) {
+	if !slices.ContainsFunc(m.Shares(), func(s Share) bool {
+		return slices.Contains(numbers, s.Resource)
+	}) {
+		return
+	}
 	s := m.arena.Enter()
 	defer func() { s.Leave() }()
 	for i := range m.index.stripes {

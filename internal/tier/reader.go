@@ -141,6 +141,15 @@ func (r *Reader) MultiGet(m *Memory, refs []Ref, docs []*row.Document) {
 	}
 }
 
+// MultiPeek is Peek of up to MaxMultiGet refs, as MultiGet is Get.
+func (r *Reader) MultiPeek(m *Memory, refs []Ref, docs []*row.Document) {
+	var hashes [MaxMultiGet]uint64
+	r.fetch(m, refs, &hashes)
+	for i := range refs {
+		docs[i] = r.look(m, hashes[i], &refs[i])
+	}
+}
+
 // Prefetch has the processor fetch what Get will read of up to MaxMultiGet refs. It is a
 // hint, and changes nothing. refs may alias buffers.
 func (r *Reader) Prefetch(m *Memory, refs []Ref) {

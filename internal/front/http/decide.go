@@ -248,10 +248,6 @@ func (q *question) conclude(
 		}
 	}
 	if takes.n > 0 && f.kept && a.doc.Coding() != takes.list[0] {
-		if f.list != nil {
-			q.res.AskListCopy(f.list, takes.list[0])
-			return a, nil
-		}
 		q.res.AskCopy(f.key, f.doc, takes.list[0])
 	}
 	return a, nil

@@ -98,7 +98,8 @@ func (c *call) keptOrRead(q *question, limit int, ask *resource.ListAsk) (*answe
 	}
 	c.learn(got.Rows, len(got.Doc.Body()))
 	c.from = &provenance{status: cacheStatus(got.Origin), token: got.Token, lag: got.Lag}
-	f := found{doc: got.Doc, list: got.List, kept: got.Origin == resource.HitMemory,
+	f := found{doc: got.Doc, key: got.Doc.Key(), list: got.List,
+		kept:   got.Origin == resource.HitMemory,
 		shared: c.shared(c.o.cacheControl(q.private))}
 	a, err := q.conclude(c.o, c.m, c.r, &f, &c.h.coder)
 	if err == nil && !f.kept {
@@ -133,11 +134,12 @@ func (s *loop) answerKept(
 	if q.askKept(s.live, &s.memo, r, res.Resource, res.rule) != nil {
 		return out, false
 	}
-	list, at := res.LookupList(s.spelling(r, q.media), q.media.format, &s.Snapshot)
-	if list == nil || !q.takes(resource.Hit, at) {
+	doc, at := res.LookupList(s.spelling(r, q.media), q.media.format, &s.Snapshot)
+	if doc == nil || !q.takes(resource.Hit, at) {
 		return out, false
 	}
-	f := found{doc: list.Doc, list: list, kept: true, shared: s.block(at, q.private)}
+	f := found{doc: doc, key: doc.Key(), list: resource.ListOf(doc), kept: true,
+		shared: s.block(at, q.private)}
 	a, err := q.conclude(s.live, &s.memo, r, &f, nil)
 	if err != nil {
 		return out, false

@@ -95,7 +95,7 @@ func (l *protocol) Prefetch(of eventloop.Scope, inputs [][]byte) {
 		}
 	}
 	s.lookups.Prefetch(&s.Snapshot)
-	s.fetches.Fetch()
+	s.fetches.Fetch(&s.Snapshot)
 }
 
 // Step answers the requests at the front of in.

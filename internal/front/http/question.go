@@ -72,4 +72,6 @@ func formatOf(name string) (row.Format, error) {
 }
 
 // pageVariant tells apart pages of the same documents that are answered in different words.
-func pageVariant(format string, limit int) string { return format + "," + strconv.Itoa(limit) }
+func pageVariant(format string, limit int) string {
+	return format + "," + strconv.FormatBool(limit > 0)
+}

@@ -73,12 +73,12 @@ func (s *Scope) getList(r *Reader, q *Query, value string, f *Found) whereabouts
 		f.Err = ErrForbidden
 		return atHand
 	}
-	list, at := res.LookupList(s.spell(q, value), f.format, &s.Snapshot)
-	if list == nil || !r.Who.takes(res, resource.Hit, at) {
+	doc, at := res.LookupList(s.spell(q, value), f.format, &s.Snapshot)
+	if doc == nil || !r.Who.takes(res, resource.Hit, at) {
 		return inDatabase
 	}
-	if list.Rows > 0 {
-		f.Doc = list.Doc
+	if resource.ListOf(doc).Rows > 0 {
+		f.Doc = doc
 	}
 	return atHand
 }

@@ -92,7 +92,7 @@ const showSort = () => {
 const showResources = (list) => fill($('resources'), list, 'None has this name.', columns.length, () => make('bdi'),
   (r) => [r.name, count(r.rate), percent(r.hit_ratio), count(r.answers.miss + r.answers.bypass), count(r.answers.stale),
     count(r.changes), (100 * r.cacheability).toFixed(0) + ' %', String(r.watchers),
-    r.memory ? bytes(sum(r.memory, (s) => s.bytes)) + ': ' + r.memory.map((s) => count(s.entries) + ' ' + s.format).join(', ') : '–', count(r.total)]);
+    r.memory ? bytes(sum(r.memory, (s) => s.bytes)) + ': ' + r.memory.map((s) => count(s.entries) + ' ' + (s.kind === 'rows' ? '' : s.kind + ' ') + s.format).join(', ') : '–', count(r.total)]);
 
 // ---- what happened ----
 const marked = {epoch: 'copies forgotten', reload: 'configuration read'};
