@@ -14,9 +14,9 @@ WRITES   ?= 10000000
 
 # What must be installed for the tests: a missing one fails them, see
 # internal/dbtest. scripts/install-test-deps installs it.
-export HOTROW_TEST_REQUIRE = postgres,sqlite3,python3,psql,mariadb,memcached,pgbouncer,chromium,zbarimg,nginx,haproxy,caddy,systemd-analyze,zsh,fish,man,tmux,promtool
+export HOTROW_TEST_REQUIRE = postgres,sqlite3,python3,psql,mariadb,memcached,pgbouncer,zbarimg,nginx,haproxy,caddy,systemd-analyze,zsh,fish,man,tmux,promtool
 
-HOTROW_TEST_REQUIRE += ,redis-server,redis-cli,redis-benchmark,wycheproof
+HOTROW_TEST_REQUIRE += ,redis-server,redis-cli,redis-benchmark,wycheproof,chromium-headless-shell
 
 # No C anywhere, as in what is released: packages are compiled once for the vet, the tests
 # and the programs that tests build.
