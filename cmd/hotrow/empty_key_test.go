@@ -19,19 +19,17 @@ func TestLists_HaveTheRowWhoseKeyIsEmpty(t *testing.T) {
 			return file, func(sql string) { dbtest.SQLiteShell(t, file, ".timeout 5000\n"+sql) }
 		},
 		"PostgreSQL": func(t *testing.T) (string, func(string)) {
-			d := explorePostgres(t)
-			return d.url, func(sql string) { d.exec(sql) }
+			url := dbtest.Postgres(t, dbtest.Setup(sql))
+			return url, func(sql string) { dbtest.Psql(t, url, sql) }
 		},
 		"MariaDB": func(t *testing.T) (string, func(string)) {
-			d := exploreMariaDB(t)
-			return d.url, func(sql string) { d.exec(sql) }
+			url := dbtest.MariaDB(t, dbtest.Setup(sql))
+			return strings.Replace(url, "mysql:", "mariadb:", 1),
+				func(sql string) { dbtest.MariaDBShell(t, url, sql) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, exec := open(t)
-			if name != "SQLite" {
-				exec(sql)
-			}
 			r := serve(t, url)
 			for _, path := range []string{"/k", "/k?note=neq.x", "/k?limit=1"} {
 				if a := r.hit(path); !strings.Contains(a.body, `"first"`) {

@@ -1,7 +1,8 @@
-package main
+package pages
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -179,9 +180,15 @@ func TestConsole_TellsWhatIsHot(t *testing.T) {
 // TestConsole_AsksForTheToken signs in where the port is not for this machine alone.
 func TestConsole_AsksForTheToken(t *testing.T) {
 	t.Parallel()
-	db := database(t, deptSQL)
-	r := start(t, nil, "-c", configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
-		"resources: {depts: {table: dept}}\nauth:\n  tokens:\n"+tokenLine("o", "s3cret", "operator")))
+	db, file := dbtest.SQLite(t), filepath.Join(t.TempDir(), "hotrow.yaml")
+	dbtest.SQLiteShell(t, db, "CREATE TABLE dept (deptno INTEGER PRIMARY KEY, dname TEXT); "+
+		"INSERT INTO dept VALUES (10, 'ACCOUNTING')")
+	err := os.WriteFile(file, []byte("version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
+		"resources: {depts: {table: dept}}\nauth:\n  tokens:\n"+tokenLine("o", "s3cret", "operator")), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, nil, "-c", file)
 	tab := browsertest.New(t).Tab(browsertest.Desktop)
 	tab.Open(r.ops + "/")
 	tab.Until(`!document.querySelector('#signin').hidden`)

@@ -148,10 +148,10 @@ var house = []room{
 		dir:   "internal/robust",
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
 	},
-	{
-		dir:   "internal/pictures",
-		tests: []string{"browsertest", "dbtest"},
-	},
+	{dir: "internal/pictures",
+		tests: []string{"browsertest", "dbtest"}},
+	{dir: "internal/pages",
+		tests: []string{"browsertest", "dbtest", "tlstest"}},
 	{
 		dir:   "internal/apps",
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
