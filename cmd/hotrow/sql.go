@@ -39,7 +39,11 @@ func openSQL(s *server) protocolFront {
 	// Of a standby that is read in place of the primary the feed tells another time.
 	src, definer := s.sources[name].(source.Definer)
 	if definer && s.cfg().Sources[name].Reads == "" {
-		f.cache = sqlcache.New(sqlcache.Options{Set: s.set, Source: name, Names: src, Log: s.log})
+		f.cache = sqlcache.New(sqlcache.Options{Set: s.set, Source: name, Names: src,
+			Serve: s.cfg().SQL.Mode == "serve", Log: s.log})
+	} else if s.cfg().SQL.Mode == "serve" {
+		s.log.Warn("sql.mode: serve answers nothing from memory where a standby is read",
+			"source", name)
 	}
 	f.Front = sqlfront.New(f.options(s.cfg()))
 	return f
@@ -64,7 +68,8 @@ func (f *sqlFront) configure(cfg *config.Config) { f.Configure(f.options(cfg)) }
 
 // options returns what the front goes by.
 func (f *sqlFront) options(cfg *config.Config) sqlfront.Options {
-	return sqlfront.Options{Dial: f.dial, Cache: f.cache, MaxClients: cfg.SQL.MaxClients,
+	return sqlfront.Options{Dial: f.dial, Cache: f.cache, Serve: cfg.SQL.Mode == "serve",
+		MaxClients:    cfg.SQL.MaxClients,
 		TrustUpstream: cfg.SQL.TrustUpstream, Unsent: f.s.unsent, Log: f.s.log}
 }
 

@@ -50,6 +50,26 @@ func TestServe_SQL(t *testing.T) {
 	}
 }
 
+// TestServe_SQLFromMemory: with sql.mode serve psql is answered from memory, and reads what it has
+// written.
+func TestServe_SQLFromMemory(t *testing.T) {
+	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'one');"))
+	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0", "HOTROW_SQL_MODE=serve"}, database)
+	until(t, r.log, r.complete)
+	through := r.sqlURL(database)
+	until(t, r.log, func() bool {
+		dbtest.Psql(t, through, "SELECT b FROM t WHERE a = 1;\nSELECT b FROM t WHERE a = 1;")
+		_, metrics := get(t, r.ops+"/metrics")
+		return !strings.Contains(metrics, `hotrow_sql_groups_total{result="hit"} 0`)
+	})
+	if got := strings.TrimSpace(dbtest.Psql(t, through, "UPDATE t SET b = 'two'; SELECT b FROM t WHERE a = 1;")); got != "two" {
+		t.Errorf("psql reads %q", got)
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("it ends with %d:\n%s", code, r.log)
+	}
+}
+
 // TestServe_SQLWantsOneHost: a relay leads to one server.
 func TestServe_SQLWantsOneHost(t *testing.T) {
 	r := begin(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0"}, "postgres://u@127.0.0.1,127.0.0.2/d?sslmode=disable")

@@ -51,9 +51,6 @@ func (v *validator) sql() {
 	if q.TLS && !v.c.HTTP.TLS.On() {
 		v.addf("sql.tls", "needs the certificate of http.tls: set %s and %s", pathCert, pathKey)
 	}
-	if q.Mode == "serve" {
-		v.addf("sql.mode", "serve is not there yet: observe passes everything on")
-	}
 	s, named := v.c.Sources[q.Source]
 	switch found := v.c.postgresSources(); {
 	case q.Source != "" && !named:

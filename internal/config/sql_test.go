@@ -24,7 +24,7 @@ func TestSQL_KnowsItsSource(t *testing.T) {
 		{"sources: {lite: {url: 'sqlite:a.db'}}\nsql: {listen: '127.0.0.1:5433'}", "", "wants a source of PostgreSQL"},
 		{sqlSources + "  second: {url: 'postgres://h/d'}\nsql: {listen: '127.0.0.1:5433'}", "",
 			"one of the sources [main second]"},
-		{sqlSources + "sql: {listen: '127.0.0.1:5433', mode: serve}", "", "serve is not there yet"},
+		{sqlSources + "sql: {listen: '127.0.0.1:5433', mode: serve}", "main", ""},
 		{sqlSources + "sql: {listen: '127.0.0.1:5433', tls: true}", "", "needs the certificate of http.tls"},
 		{sqlSources + "sql: {listen: '0.0.0.0:5433'}", "main", ""}, // the database asks who it is
 	} {

@@ -125,7 +125,10 @@ const (
 	SQLGroups    = 256              // that are timed at once, and statements of a group
 	SQLLooks     = 250              // into memory a second; of more statements a part is chosen
 	SQLLooksKept = 15_000           // of them are saved up: so many at once are all chosen
-	SQLCopies    = 65_536           // of answers, as digests of a few hundred bytes
+	SQLRecorded  = 16 << 20         // of answers that are on their way, and are to be kept
+	SQLPlain     = 5                // messages of a group that memory can answer
+	SQLKeepAlive = 30 * time.Second // memory answers a session, and the server hears nothing of it
+	SQLAudit     = 10_000           // hits, of which one is compared with the server's answer
 	SQLBind      = 64 << 10         // of a Bind that is read: values of a statement
 	SQLState     = 64 << 10         // of the row by which a session tells its state
 	SQLKept      = 1 << 20          // of an answer that is kept

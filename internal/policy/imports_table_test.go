@@ -211,8 +211,8 @@ var house = []room{
 	},
 	{
 		dir:   "internal/sqlcache",
-		knows: []string{"front", "sqlread", "resource", "fresh", "source", "query", "row"},
-		tests: []string{"dbtest", "front/sql", "source/postgres", "tier", "github.com/jackc/pgx"},
+		knows: []string{"front", "sqlread", "resource", "fresh", "source", "query", "row", "tier"},
+		tests: []string{"dbtest", "front/sql", "source/postgres", "github.com/jackc/pgx"},
 	},
 	{
 		dir: "internal/front/kv",

@@ -3,8 +3,8 @@
 // which of them, and for whom it is the same; it notes what statements write; and it keeps copies
 // by the rules of package fresh.
 //
-// A copy is a digest of the server's messages: nothing is answered with it. What it would have
-// answered is compared with what the server does answer. The I/O is the caller's.
+// A copy is the server's own messages, or their digest alone: then nothing is answered with it, and
+// what it says is compared with what the server answers. The I/O is the caller's.
 package sqlcache
 
 import (
@@ -20,6 +20,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // Options are what a Cache goes by.
@@ -27,15 +28,20 @@ type Options struct {
 	Set    *resource.Set
 	Source string         // its name in Set
 	Names  source.Definer // the same source
+	Serve  bool           // keep the messages of answers, not their digests alone
 	Rest   time.Duration  // nobody asks for so long: the catalogue is not read; 0: 10 s
 	Log    *slog.Logger   // nil: discard
 }
 
 // A Cache has the copies of one source. Any goroutine may call its methods.
 type Cache struct {
-	names source.Definer
-	log   *slog.Logger
-	fresh *resource.Statements
+	names  source.Definer
+	log    *slog.Logger
+	serves bool
+	memory *tier.Memory
+	number uint32    // of the copies in memory
+	lent   sync.Pool // of *tier.Reader
+	fresh  *resource.Statements
 
 	meaning atomic.Pointer[meaning] // nil: it was not read yet
 	readAt  atomic.Int64            // when the last reading of the catalogue began
@@ -45,7 +51,6 @@ type Cache struct {
 	closed  closed
 
 	mu           sync.Mutex // guards what follows; innermost
-	copies       map[Key]*Copy
 	fingerprints map[string]*Fingerprint
 
 	wake   chan struct{}
@@ -55,6 +60,8 @@ type Cache struct {
 	counts counts
 	said   front.Limiter // of the log
 	broken Rule          // a rule that a test breaks
+
+	recorded atomic.Int64 // bytes of answers that are under way
 }
 
 // A Rule is one that a test breaks, to show that others notice.
@@ -72,14 +79,34 @@ const (
 // Key names an answer: the statement with its values, in which form, and for whom.
 type Key [16]byte
 
-// A Copy is an answer that is known. It never changes.
+// A Copy is what is known of an answer. It never changes, and is attached to the answer's document.
 type Copy struct {
 	of     *resource.Freshness
 	set    *fresh.ReadSet
 	number uint64 // of the meaning
-	answer [16]byte
-	told   byte
-	rows   uint32
+	table  string // that it is of
+	at     int64  // when it had come: what it shows may be of then
+	digest [16]byte
+
+	exact    bool // the order of its rows counts
+	compared bool // the server may give one answer only
+
+	columns   int      // bytes of the document that describe what the statement takes and gives
+	described [16]byte // of the statement behind it, as Ask has it
+}
+
+// Size implements row.Attachment.
+func (one *Copy) Size() int { return copySize }
+
+// copySize is what a Copy takes with what it depends on, about.
+const copySize = 400
+
+// An Answer is the server's messages that are about a statement, as they were sent.
+type Answer struct {
+	Columns []byte // which describe what it takes and gives
+	Rows    []byte // and the others
+
+	Described [16]byte // of the statement behind it, as Ask has it, if Columns were sent
 }
 
 const (
@@ -97,9 +124,10 @@ func New(o Options) *Cache {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Cache{names: o.Names, log: o.Log, copies: make(map[Key]*Copy),
-		fingerprints: make(map[string]*Fingerprint), wake: make(chan struct{}, 1),
-		ended: make(chan struct{})}
+	c := &Cache{names: o.Names, log: o.Log, serves: o.Serve, memory: o.Set.Memory(),
+		number: o.Set.Number(o.Source, "statements"), fingerprints: make(map[string]*Fingerprint),
+		wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	c.lent.New = func() any { return new(tier.Reader) }
 	c.reader.restAfter = cmp.Or(o.Rest, 10*time.Second)
 	c.fresh = o.Set.Statements(o.Source, c.drop, c.agree)
 	ctx, stop := context.WithCancel(context.Background())
@@ -115,53 +143,25 @@ func (c *Cache) Close() {
 }
 
 // drop forgets the copy of a key.
-func (c *Cache) drop(k row.Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.copies, keyOf(k))
-}
+func (c *Cache) drop(k row.Key) { c.memory.Drop(c.ref(k)) }
 
 // agree forgets the copy of a key if it is of another state than what was answered last.
 func (c *Cache) agree(k row.Key, state uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := keyOf(k)
-	if old := c.copies[key]; old != nil && stateOf(old.answer) != state {
-		delete(c.copies, key)
+	of := row.NewDocument("", copyFormat, nil, state, row.Stamp{})
+	if held, same := c.memory.Compare(c.ref(k), of); held && !same {
+		c.drop(k)
 	}
 }
 
-func keyOf(k row.Key) (key Key) {
-	copy(key[:], k)
-	return key
-}
+// copyFormat is that of all copies: none is a document of a row.
+const copyFormat row.Format = 0
 
-// copyOf returns the copy of a key; nil: there is none.
-func (c *Cache) copyOf(k Key) *Copy {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.copies[k]
-}
-
-// put keeps a copy, in the place of any other if there is no more room.
-func (c *Cache) put(k Key, one *Copy) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.copies[k] == nil && len(c.copies) >= front.SQLCopies {
-		for other := range c.copies {
-			delete(c.copies, other)
-			break
-		}
-	}
-	c.copies[k] = one
+func (c *Cache) ref(k row.Key) tier.Ref {
+	return tier.Ref{Resource: c.number, Format: copyFormat, Key: k}
 }
 
 // forget drops every copy.
-func (c *Cache) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.copies)
-}
+func (c *Cache) forget() { c.memory.DropAll(c.number) }
 
 // isValid reports whether nothing is known by now for which a copy is not good.
 func (c *Cache) isValid(one *Copy) bool {

@@ -16,13 +16,34 @@ type Fingerprint struct {
 	server   int64
 	temps    bool // the session has temporary tables, which take the place of others
 	read     bool // its transactions are read committed
+	level    level
+}
+
+// A level is how fresh a session wants what it reads: its setting hotrow.freshness.
+type level uint8
+
+// The levels.
+const (
+	bounded   level = iota // within the source's stale_after, and after all writes through hotrow
+	bySession              // not older, too, than what the session has been shown before
+	passes                 // as new as the server's own, so that memory is not asked
+)
+
+func levelOf(setting string) level {
+	switch setting {
+	case "", "bounded":
+		return bounded
+	case "session":
+		return bySession
+	}
+	return passes // now, off, and what nobody knows
 }
 
 // settings are those of a session that are part of its Fingerprint.
 var settings = []string{"TimeZone", "DateStyle", "IntervalStyle", "extra_float_digits",
 	"bytea_output", "client_encoding", "lc_monetary", "xmlbinary", "standard_conforming_strings",
 	"backslash_quote", "transform_null_equals", "array_nulls", "row_security",
-	"gin_fuzzy_search_limit", "search_path", "default_transaction_isolation"}
+	"gin_fuzzy_search_limit", "search_path", "default_transaction_isolation", "hotrow.freshness"}
 
 // FingerprintSQL asks a session for its state: one row, whose values are in binary format. All
 // names are the server's own, whatever the session's search path is.
@@ -31,7 +52,7 @@ var FingerprintSQL = func() string {
 		" pg_catalog.array_to_string(pg_catalog.current_schemas(true), '/')," +
 		" pg_catalog.pg_my_temp_schema(), pg_catalog.pg_postmaster_start_time()"
 	for _, name := range settings {
-		sql += ", pg_catalog.current_setting('" + name + "')"
+		sql += ", pg_catalog.current_setting('" + name + "', true)"
 	}
 	return sql
 }()
@@ -43,7 +64,7 @@ const (
 	fieldSchemas
 	fieldTemps
 	fieldServer
-	numFields // and then the settings, of which the isolation is last
+	numFields // and then the settings, of which the isolation is the last but the freshness
 )
 
 // maxFingerprints is how many are told apart.
@@ -67,7 +88,8 @@ func (c *Cache) Fingerprint(row []byte) *Fingerprint {
 		Database: string(fields[fieldDatabase]), User: string(fields[fieldUser]),
 		server: int64(binary.BigEndian.Uint64(fields[fieldServer])),
 		temps:  binary.BigEndian.Uint32(fields[fieldTemps]) != 0,
-		read:   string(fields[len(fields)-1]) == "read committed"}
+		read:   string(fields[len(fields)-2]) == "read committed",
+		level:  levelOf(string(fields[len(fields)-1]))}
 	c.fingerprints[string(row)] = f
 	return f
 }

@@ -44,9 +44,9 @@ type judge struct {
 // Compare compares a hit with what the server has answered; failed says that this is an error.
 func (l *Look) Compare(answer [16]byte, failed bool, t *Tally, shape string) {
 	switch {
-	case !l.Compared():
+	case !l.copy.compared:
 		t.Uncompared.Add(1)
-	case !failed && answer == l.copy.answer:
+	case !failed && answer == l.copy.digest:
 		t.Same.Add(1)
 	default:
 		// Others may have changed what it depends on while the statement was under way. The copy

@@ -17,6 +17,7 @@ type asks struct {
 	writes []write
 	judges []judge
 	rests  bool // the source is not followed closely while nobody asks
+	fence  bool // a session waits for any fence
 }
 
 // lower opens what a write has closed, once a fence that begins from now on has been reached.
@@ -59,13 +60,14 @@ type taken struct {
 	writes []write
 	judges []judge
 	rests  bool
+	fence  bool
 }
 
 func (c *Cache) take() (t taken) {
 	c.asks.mu.Lock()
 	defer c.asks.mu.Unlock()
-	t = taken{c.asks.writes, c.asks.judges, c.asks.rests}
-	c.asks.writes, c.asks.judges, c.asks.rests = nil, nil, false
+	t = taken{c.asks.writes, c.asks.judges, c.asks.rests, c.asks.fence}
+	c.asks.writes, c.asks.judges, c.asks.rests, c.asks.fence = nil, nil, false, false
 	return t
 }
 
@@ -91,7 +93,7 @@ func (c *Cache) serve(ctx context.Context, due bool) {
 		looked = c.look(ctx)
 	}
 	fenced := false
-	if of != nil && len(t.writes)+len(t.judges) > 0 {
+	if of != nil && (t.fence || len(t.writes)+len(t.judges) > 0) {
 		of.Fence(ctx)
 		fenced = of.FencedAt() >= begin && c.fresh.Now() == of
 	}
@@ -186,9 +188,11 @@ type Stats struct {
 func (c *Cache) Stats() Stats {
 	s := Stats{Closed: time.Duration(c.counts.closedFor.Load()),
 		Orphans: int(c.counts.orphans.Load())}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.Copies = len(c.copies)
+	for _, share := range c.memory.Shares() {
+		if share.Resource == c.number {
+			s.Copies += int(share.Entries)
+		}
+	}
 	return s
 }
 

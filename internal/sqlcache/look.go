@@ -5,19 +5,20 @@ import (
 	"encoding/binary"
 
 	"github.com/hotrow/hotrow/internal/fresh"
+	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/tier"
 )
 
 // A Look is what memory knows of an Ask, and what may come of the server's answer to it. Its owner
 // calls Keep or Drop, once.
 type Look struct {
 	Why Why  // nothing else is set
-	Hit bool // memory would have answered
+	Hit bool // memory has the answer
 
 	c     *Cache
-	p     *plan
-	a     Ask // without what is the caller's
+	p     *plan // nil of a hit
 	key   Key
 	copy  *Copy // of a hit
 	of    *resource.Freshness
@@ -25,6 +26,13 @@ type Look struct {
 	state *Fingerprint
 	m     *meaning
 	halts uint64
+
+	lent    *tier.Reader  // that has lent the answer of a hit
+	message *row.Document // that answer
+
+	recorded []byte // of the server's answer, its rows behind what describes them
+	columns  int    // bytes of recorded that do
+	counted  int    // bytes that are counted
 }
 
 // Look looks for the answer to an Ask by a session that is in no transaction, whose groups before
@@ -42,6 +50,12 @@ func (c *Cache) Look(s *Session, a *Ask, asked bool) *Look {
 	case f == nil:
 		return &Look{Why: WhySession}
 	}
+	l := &Look{c: c, key: c.keyOf(f, a), of: of, state: f, m: m, halts: c.halts.Load()}
+	if !asked && s.Known() == f && c.known() == m {
+		if l.Why = c.find(l, s, a); l.Hit {
+			return l
+		}
+	}
 	p, why := c.plan(m, f, a)
 	switch {
 	case why != Looked:
@@ -53,22 +67,86 @@ func (c *Cache) Look(s *Session, a *Ask, asked bool) *Look {
 	case c.known() != m:
 		return &Look{Why: WhyCatalogue}
 	}
-	l := &Look{c: c, p: p, key: c.keyOf(f, a), of: of, state: f, m: m, halts: c.halts.Load()}
-	l.a.Told, l.a.Rows = a.Told, a.Rows
-	if !asked {
-		// The order matters: a table is opened when the versions have moved.
-		if c.closed.is(p.rel.id) {
-			l.Why = WhyClosed
-		} else if one := c.copyOf(l.key); one != nil && one.told == a.Told && one.rows == a.Rows &&
-			c.isValid(one) {
-			l.Hit, l.copy = true, one
-			return l
-		}
+	l.p = p
+	if !asked && l.Why == Looked && c.closed.is(p.rel.id) {
+		l.Why = WhyClosed
 	}
 	if q := of.Question(p.rel.id, c.conditions(of, p, f, a.Reading.st)); q != nil {
 		l.lease = of.Begin(row.Key(l.key[:]), q)
 	}
 	return l
+}
+
+// find looks for a copy, which l gets if it is good. It returns why one is not given away that
+// would be good by itself.
+func (c *Cache) find(l *Look, s *Session, a *Ask) Why {
+	ref := c.ref(row.Key(l.key[:]))
+	lent := c.lent.Get().(*tier.Reader)
+	doc := lent.Get(c.memory, &ref)
+	if doc == nil {
+		c.release(lent)
+		return Looked
+	}
+	one := doc.Attached().(*Copy)
+	why := c.isGood(l, s, one)
+	if l.Hit = one == l.copy; l.Hit && c.serves {
+		l.lent, l.message = lent, doc
+	} else {
+		c.release(lent)
+	}
+	return why
+}
+
+// isGood gives l a copy if it is good, and returns why not if it would be good by itself.
+func (c *Cache) isGood(l *Look, s *Session, one *Copy) Why {
+	switch {
+	// The order matters: a table is opened when the versions have moved.
+	case c.closed.is(one.table):
+		return WhyClosed
+	case !c.isValid(one):
+		return Looked
+	}
+	if why := c.mayShow(l, s, one); why != Looked {
+		return why
+	}
+	l.copy = one
+	return Looked
+}
+
+// release ends what a reader has lent.
+func (c *Cache) release(lent *tier.Reader) {
+	lent.End()
+	c.lent.Put(lent)
+}
+
+// Release ends a hit: what Answer has returned is not read any more.
+func (l *Look) Release() {
+	if l.lent != nil {
+		l.c.release(l.lent)
+		l.lent = nil
+	}
+}
+
+// mayShow returns why a copy is not as new as the session wants it.
+func (c *Cache) mayShow(l *Look, s *Session, one *Copy) Why {
+	switch l.state.level {
+	case bounded:
+		if !s.listens {
+			return Looked
+		}
+	case bySession:
+	default:
+		return WhyLevel
+	}
+	if l.of.FencedAt() < s.floor {
+		c.asks.mu.Lock()
+		c.asks.fence = true
+		c.asks.mu.Unlock()
+		c.wakeUp()
+		return WhyFloor
+	}
+	s.floor = max(s.floor, one.at)
+	return Looked
 }
 
 // isOpen reports whether the feed is complete, and has it watched closely if it is not.
@@ -83,40 +161,22 @@ func (c *Cache) isOpen(of *resource.Freshness) bool {
 	return open
 }
 
-// keyOf names the answer to an Ask in a state. What the Ask says otherwise a Copy has.
+// keyOf names the answer to an Ask in a state.
 func (c *Cache) keyOf(f *Fingerprint, a *Ask) (k Key) {
-	h := sha256.New()
-	var n [8]byte
-	put := func(b []byte) {
-		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
-		_, _ = h.Write(n[:])
-		_, _ = h.Write(b)
-	}
 	number := f.number
 	if c.broken == noRole {
 		number = 0
 	}
-	binary.BigEndian.PutUint64(n[:], number)
-	_, _ = h.Write(n[:])
-	put([]byte(a.Reading.Shape))
-	for i := range a.Reading.st.Values {
-		v := &a.Reading.st.Values[i]
-		binary.BigEndian.PutUint64(n[:], uint64(v.Kind)<<32|uint64(v.Param)<<1)
-		if v.Minus {
-			n[7]++
-		}
-		_, _ = h.Write(n[:])
-		put([]byte(v.Text))
-	}
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 256), number)
+	b = append(b, a.Reading.sum[:]...)
+	b = append(append(binary.BigEndian.AppendUint32(b, a.Rows), a.Told), a.Described[:]...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Types)))
 	for _, oid := range a.Types {
-		binary.BigEndian.PutUint64(n[:], uint64(oid))
-		_, _ = h.Write(n[:])
+		b = binary.BigEndian.AppendUint32(b, oid)
 	}
-	put(a.Formats)
-	put(a.Values)
-	put(a.Results)
-	sum := h.Sum(nil)
-	copy(k[:], sum)
+	b = appendText(appendText(appendText(b, a.Formats), a.Values), a.Results)
+	sum := sha256.Sum256(b)
+	copy(k[:], sum[:])
 	return k
 }
 
@@ -124,37 +184,72 @@ func (c *Cache) keyOf(f *Fingerprint, a *Ask) (k Key) {
 func (l *Look) Keeps() bool { return l.lease != nil }
 
 // Exact reports whether the order of the answer's rows counts.
-func (l *Look) Exact() bool { return l.p.exact }
+func (l *Look) Exact() bool { return l.p == nil && l.copy.exact || l.p != nil && l.p.exact }
 
 // Table returns the number of the table whose columns the answer has.
 func (l *Look) Table() uint32 { return l.p.rel.OID }
 
-// Compared reports whether the server may give one answer only.
-func (l *Look) Compared() bool { return l.p.exact || !l.p.limited }
+// Answer returns the messages of a hit until Release.
+func (l *Look) Answer() Answer {
+	body := l.message.Body()
+	return Answer{body[:l.copy.columns], body[l.copy.columns:], l.copy.described}
+}
+
+// Number returns that of the definitions that the Look was made by.
+func (l *Look) Number() uint64 { return l.m.number }
+
+// Record adds a message to what Keep keeps: those that describe columns come first. It reports
+// false if there is no room.
+func (l *Look) Record(kind byte, body []byte, describes bool) bool {
+	if !l.c.serves || l.lease == nil {
+		return true
+	}
+	size := len(body) + 5
+	l.counted += size
+	if l.c.recorded.Add(int64(size)) > front.SQLRecorded || !l.c.memory.Fits(l.counted+len(l.key)) {
+		return false
+	}
+	l.recorded = append(append(l.recorded, kind), 0, 0, 0, 0)
+	binary.BigEndian.PutUint32(l.recorded[len(l.recorded)-4:], uint32(size-1))
+	l.recorded = append(l.recorded, body...)
+	if describes {
+		l.columns = len(l.recorded)
+	}
+	return true
+}
 
 // Drop says that the answer is none that may be kept.
 func (l *Look) Drop() {
+	l.Release()
 	if l.lease != nil {
+		l.c.recorded.Add(-int64(l.counted))
 		l.of.Fail(l.lease)
 	}
 }
 
-// Keep says that the whole answer has come, and the session was in no transaction.
-func (l *Look) Keep(s *Session, answer [16]byte) {
+// Keep says that the whole answer has come, and the session was in no transaction. digest is that
+// of the answer; described is of the statement now, as Ask has it.
+func (l *Look) Keep(s *Session, digest, described [16]byte) {
 	if l.lease == nil {
 		return
 	}
-	same := s.Known() == l.state && l.c.meaning.Load() == l.m && l.c.halts.Load() == l.halts
-	same = same || l.c.broken == noFingerprint
-	if !same {
+	c := l.c
+	same := s.Known() == l.state && c.meaning.Load() == l.m && c.halts.Load() == l.halts
+	if !same && c.broken != noFingerprint {
 		l.Drop()
 		return
 	}
-	l.of.Finish(l.lease, stateOf(answer), nil, func(set *fresh.ReadSet) {
-		l.c.put(l.key, &Copy{of: l.of, set: set, number: l.m.number, answer: answer,
-			told: l.a.Told, rows: l.a.Rows})
+	c.recorded.Add(-int64(l.counted))
+	one := &Copy{of: l.of, number: l.m.number, table: l.p.rel.id, at: resource.Clock(),
+		digest: digest, exact: l.p.exact, compared: l.p.exact || !l.p.limited,
+		columns: l.columns, described: described}
+	l.of.Finish(l.lease, stateOf(digest), nil, func(set *fresh.ReadSet) {
+		one.set = set
+		doc := row.NewDocument("", copyFormat, l.recorded, stateOf(digest), l.lease.Stamp)
+		doc.Attach(one)
+		c.memory.Put(c.ref(row.Key(l.key[:])), doc)
 	})
 }
 
 // stateOf returns what tells one answer of a question from another.
-func stateOf(answer [16]byte) uint64 { return binary.BigEndian.Uint64(answer[:]) }
+func stateOf(digest [16]byte) uint64 { return binary.BigEndian.Uint64(digest[:]) }

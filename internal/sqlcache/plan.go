@@ -17,6 +17,10 @@ type Ask struct {
 	Results []byte   // formats of columns, as Bind has them
 	Rows    uint32   // at most; 0: all
 	Told    byte     // how the columns are described: 'S', 'P', 'Q' for a simple query, 0: not
+
+	// Described is a digest of what the client was told before of parameters and columns, by which
+	// it writes values and reads rows.
+	Described [16]byte
 }
 
 // A plan is an Ask that memory could answer.

@@ -22,6 +22,9 @@ type Session struct {
 	inside         []write // of a transaction that has not ended
 	cursor         bool    // one was declared that does anything
 	left           bool    // the group may have left its transaction
+
+	floor   int64 // what the session has been shown may be of then
+	listens bool  // it hears notifications, which tell what others have done
 }
 
 // NewSession returns that of a session which has begun, of a process of the server.
@@ -37,6 +40,14 @@ func (s *Session) Known() *Fingerprint {
 		return nil
 	}
 	return s.state
+}
+
+// Number returns that of the definitions at present.
+func (s *Session) Number() uint64 {
+	if m := s.c.meaning.Load(); m != nil {
+		return m.number
+	}
+	return 0
 }
 
 // Last returns the state as it was read last.
@@ -189,6 +200,7 @@ func (s *Session) Again() { s.sent-- }
 func (s *Session) Answered(within bool) {
 	s.answered++
 	now := resource.Clock()
+	s.floor = now
 	left := s.open[:0]
 	for _, w := range s.open {
 		if w.seq > s.answered {
@@ -220,6 +232,9 @@ func (s *Session) Answered(within bool) {
 	}
 	s.inside = still
 }
+
+// Notified says that the session has been told of a notification.
+func (s *Session) Notified() { s.floor, s.listens = resource.Clock(), true }
 
 // Lost says that the session has ended. What it has sent may go on at the server.
 func (s *Session) Lost() {

@@ -52,9 +52,22 @@ func newStand(t testing.TB, database string, tables ...string) *stand {
 	return newStandWith(t, database, sqlcache.Options{}, tables...)
 }
 
+// newServing is newStand where memory answers, but for one of so many hits.
+func newServing(t testing.TB, database string, auditEvery int, tables ...string) *stand {
+	t.Helper()
+	return newStandOf(t, database, sqlcache.Options{Serve: true}, auditEvery, tables...)
+}
+
 // newStandWith is newStand with options of its cache.
 func newStandWith(
 	t testing.TB, database string, of sqlcache.Options, tables ...string,
+) *stand {
+	t.Helper()
+	return newStandOf(t, database, of, 0, tables...)
+}
+
+func newStandOf(
+	t testing.TB, database string, of sqlcache.Options, auditEvery int, tables ...string,
 ) *stand {
 	t.Helper()
 	src, err := postgres.Open(t.Context(), database, postgres.Options{})
@@ -86,6 +99,7 @@ func newStandWith(
 		t.Fatal(err)
 	}
 	s.front = sqlfront.New(sqlfront.Options{Log: log, Cache: s.cache, LookAlways: true,
+		Serve: of.Serve, AuditEvery: auditEvery,
 		Dial: func(ctx context.Context) (sqlfront.Upstream, error) {
 			c, err := d.Dial(ctx)
 			if err != nil {

@@ -27,6 +27,9 @@ const (
 	WhyClosed
 	WhyFeed
 	WhySample
+	WhyLevel
+	WhyFloor
+	WhyWrong
 	NumWhys
 )
 
@@ -56,6 +59,9 @@ var whys = [NumWhys]struct{ code, text string }{
 	WhyClosed:     {"written", "a client of hotrow was writing the table"},
 	WhyFeed:       {"feed", "the feed was not known to be complete"},
 	WhySample:     {"sample", "of many statements memory is looked into for a part"},
+	WhyLevel:      {"level", "hotrow.freshness of the session is off, now or unknown"},
+	WhyFloor:      {"floor", "the feed was not known to be as far as what the session had seen"},
+	WhyWrong:      {"wrong", "memory had a wrong answer to a statement of this shape before"},
 }
 
 // String returns the code of the reason.

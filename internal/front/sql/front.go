@@ -3,11 +3,12 @@
 // differs is the key by which a statement is cancelled, and that TLS ends here.
 //
 // hotrow learns no password and changes no statement, but that it answers SHOW hotrow.statements
-// itself (show.go). Nothing is answered from memory; what memory would have answered is counted
-// (look.go).
+// itself (show.go). With Options.Serve memory answers what it can (serve.go); without, what it
+// would have answered is counted (look.go).
 package sqlfront
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -31,7 +32,11 @@ type Options struct {
 	// the front.
 	Cache *sqlcache.Cache
 
+	// Serve has memory answer what it can. Cache keeps answers then.
+	Serve bool
+
 	LookAlways bool // however many statements there are: for tests
+	AuditEvery int  // of so many hits the server is asked for one; 0: front.SQLAudit
 
 	Unsent *front.OutputBudget // counts what peers do not take; nil: one of the front's own
 	Log    *slog.Logger        // nil: discard
@@ -60,7 +65,8 @@ type Front struct {
 
 // New returns a front. It serves nothing yet.
 func New(o Options) *Front {
-	f := &Front{shapes: newShapes(), sample: newSampler(o.LookAlways)}
+	every := cmp.Or(o.AuditEvery, front.SQLAudit)
+	f := &Front{shapes: newShapes(), sample: newSampler(o.LookAlways || o.Serve, every)}
 	f.Configure(o)
 	return f
 }

@@ -2,6 +2,7 @@ package sqlfront
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/sqlcache"
@@ -25,9 +26,15 @@ type group struct {
 
 	why     sqlcache.Why // it is passed on; "": nothing speaks against a look
 	defines []define
-	ask     sqlcache.Ask
-	one     *prepared
-	over    bool // there are more than defines has
+
+	describing []*prepared // in the order of the answers
+
+	ask  sqlcache.Ask
+	one  *prepared
+	over bool // there are more than defines has
+
+	order []byte // the kinds of its messages, if there are few
+	uses  bool   // it needs a statement without a name that was prepared before
 
 	portal, name string // that Bind has named
 	told         string // what Describe has named
@@ -62,6 +69,48 @@ func (g *group) define(name string, one *prepared) {
 	g.over = true
 }
 
+// sees notes the kind of a message.
+func (g *group) sees(kind byte) {
+	if len(g.order) <= front.SQLPlain {
+		g.order = append(g.order, kind)
+	}
+}
+
+// usesName notes that the group is about a statement of a name.
+func (g *group) usesName(name string) {
+	g.uses = g.uses || name == "" &&
+		!slices.ContainsFunc(g.defines, func(d define) bool { return d.name == "" })
+}
+
+// isPlain reports whether the group is one that memory can answer: how the answer is made up
+// follows from it.
+func (g *group) isPlain() bool {
+	switch string(g.order) {
+	case "Q", "BES", "BDES", "DBES", "PBES", "PBDES", "PDBES":
+		return len(g.defines) == 0 || g.name == ""
+	}
+	return false
+}
+
+// answer appends the answer to the group.
+func (g *group) answer(out []byte, a sqlcache.Answer) []byte {
+	for _, kind := range g.order {
+		switch kind {
+		case msgParse:
+			out = append(out, msgParsed, 0, 0, 0, headSize-1)
+		case msgBind:
+			out = append(out, msgBound, 0, 0, 0, headSize-1)
+		case msgDescribe:
+			out = append(out, a.Columns...)
+		case msgQuery:
+			out = append(append(out, a.Columns...), a.Rows...)
+		case msgExecute:
+			out = append(out, a.Rows...)
+		}
+	}
+	return append(out, msgReady, 0, 0, 0, headSize, 'I')
+}
+
 // query sees a simple query.
 func (g *group) query(one *prepared) {
 	if g.bound || g.run || len(g.defines) > 0 {
@@ -76,14 +125,18 @@ func (g *group) bind(one *prepared, portal, name string, b []byte) {
 	switch {
 	case g.bound:
 		g.passes(sqlcache.WhySeveral)
-	case one == nil:
+	case one == nil || one.blind:
 		g.passes(sqlcache.WhyName)
 	}
+	g.usesName(name)
 	g.bound, g.one, g.portal, g.name = true, one, portal, name
 	if one == nil {
 		return
 	}
 	g.ask.Reading, g.ask.Types = one.reading, one.types
+	if !slices.ContainsFunc(g.defines, func(d define) bool { return d.one == one }) {
+		g.ask.Described = one.described
+	}
 	formats, rest, ok := cut(b, 2)
 	if !ok {
 		g.passes(sqlcache.WhyParameter)
@@ -128,13 +181,19 @@ func valuesSize(b []byte) int {
 	return at
 }
 
-// describe sees that a statement or portal is to be described.
-func (g *group) describe(body []byte) {
+// describe sees that a statement or portal is to be described: one, or nobody knows which.
+func (g *group) describe(one *prepared, body []byte) {
+	if g.describing = append(g.describing, one); len(g.describing) > front.SQLGroups {
+		g.over = true
+	}
 	switch t, ok := texts(body, 1); {
 	case !ok || len(t[0]) == 0, g.ask.Told != 0:
 		g.passes(sqlcache.WhySeveral)
 	default:
 		g.ask.Told, g.told = t[0][0], string(t[0][1:])
+		if g.ask.Told == 'S' {
+			g.usesName(g.told)
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package sqlfront
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/hotrow/hotrow/internal/front"
@@ -18,9 +20,12 @@ type timed struct {
 	defines []define
 	failed  bool // its answer has an error
 
-	look   *sqlcache.Look // nil: memory was not looked into
-	of     int            // how many groups it stands for
-	answer answer
+	describing []*prepared // whose descriptions are to come; nil: nobody knows of what
+
+	look     *sqlcache.Look // nil: memory was not looked into
+	prepared *prepared      // the statement, then
+	of       int            // how many groups it stands for
+	answer   answer
 }
 
 // begins notes the first message of a group. waiting is how many are under way before it.
@@ -50,18 +55,24 @@ func (o *observer) look(t *timed) (before []byte) {
 		g.passes(sqlcache.WhySeveral)
 	case g.bound && g.part != o.part:
 		g.passes(sqlcache.WhySplit)
+	case o.serves && !g.isPlain():
+		g.passes(sqlcache.WhySeveral)
+	case o.serves && g.one.tally.Wrong.Load() > 0:
+		g.passes(sqlcache.WhyWrong)
 	}
 	if g.run && g.why == sqlcache.Looked && !o.chosen(t) {
 		g.why = sqlcache.WhySample
 	}
 	asks := !o.off && g.quiet && g.first && g.asks && g.why != sqlcache.WhySample &&
-		o.of.Known() == nil && o.of.Doubts() == g.doubts
+		o.of.Known() == nil && o.of.Doubts() == g.doubts &&
+		(!o.names.behind || o.holds && !g.uses)
 	if g.run && g.why == sqlcache.Looked {
 		if l := o.cache.Look(o.of, &g.ask, asks); l.Why != sqlcache.Looked && !l.Keeps() {
 			g.why = l.Why
 		} else {
-			g.why, t.look = l.Why, l
+			g.why, t.look, t.prepared = l.Why, l, g.one
 			t.answer.exact = l.Exact()
+			o.answer(g, l)
 		}
 	}
 	if g.run {
@@ -74,11 +85,31 @@ func (o *observer) look(t *timed) (before []byte) {
 	return nil
 }
 
+// answer answers a group from memory if it is held back and memory has the answer, but for one of
+// many: of that the server is asked, to see whether it says the same.
+func (o *observer) answer(g *group, l *sqlcache.Look) {
+	defer l.Release()
+	if !l.Hit || !o.holds || o.sample.audits() {
+		return
+	}
+	a := l.Answer()
+	o.out, o.fromMemory = g.answer(o.out, a), true
+	if g.ask.Told == 'S' || g.ask.Told == 'P' {
+		g.one.described = a.Described
+	}
+	for i := range g.defines { // of no name
+		g.defines[i].one.number = l.Number()
+	}
+	if g.order[0] == msgQuery || g.order[0] == msgParse {
+		o.names.behind = true
+	}
+}
+
 // chosen reports whether memory is looked into for a group: for each that it could not answer
 // anyhow, which costs little, and for a part of the others.
 func (o *observer) chosen(t *timed) (ok bool) {
 	one := o.group.one
-	if one.reading.Reason != sqlread.Eligible {
+	if !one.isEligible() {
 		return true
 	}
 	hash := one.hash
@@ -126,11 +157,18 @@ func asksFor(r *sqlcache.Reading) bool {
 
 // wants returns how much of a message of the server is of use.
 func (o *observer) wants(kind byte, size uint32) uint32 {
+	if len(o.groups) > 0 && len(o.groups[0].describing) > 0 {
+		switch kind {
+		case msgRowDescription, msgParameters, msgNoData:
+			return min(size, front.SQLKept)
+		}
+	}
 	if len(o.groups) == 0 || o.groups[0].look == nil {
 		return 0
 	}
 	switch kind {
-	case msgDataRow, msgRowDescription, msgComplete, msgSuspended, msgNoData, msgEmpty, msgError:
+	case msgDataRow, msgRowDescription, msgParameters, msgComplete, msgSuspended, msgNoData,
+		msgEmpty, msgError:
 		if a := &o.groups[0].answer; size <= front.SQLKept && a.size+int(size) <= front.SQLKept {
 			return size
 		}
@@ -140,31 +178,57 @@ func (o *observer) wants(kind byte, size uint32) uint32 {
 
 // hears sees a message of the server.
 func (o *observer) hears(kind byte, body []byte, size uint32) {
-	if kind == msgStatus && o.of != nil {
-		o.of.Doubt()
+	if o.of != nil {
+		switch kind {
+		case msgStatus:
+			o.of.Doubt()
+		case msgNotification:
+			o.of.Notified()
+		}
 	}
 	if len(o.groups) == 0 {
 		return
 	}
 	g := &o.groups[0]
+	g.describes(kind, body, int(size))
 	switch kind {
 	case msgError:
 		g.failed = true
 		g.answer.state = stateIn(body)
 	case msgNotice, msgNotification, msgStatus:
 		g.answer.other = true
-	case msgDataRow, msgRowDescription, msgComplete, msgSuspended, msgNoData, msgEmpty:
+	case msgDataRow, msgRowDescription, msgParameters, msgComplete, msgSuspended, msgNoData,
+		msgEmpty:
 		if g.look == nil {
 			break
 		}
-		if int(size) != len(body) {
+		if int(size) != len(body) || !g.look.Record(kind, body, tellsColumns(kind)) {
 			g.answer.tooLarge = true
 			break
 		}
-		if kind == msgRowDescription && !isOf(body, g.look.Table()) {
+		if kind == msgRowDescription && !g.look.Hit && !isOf(body, g.look.Table()) {
 			g.answer.other = true
 		}
 		g.answer.add(kind, body)
+	}
+}
+
+// tellsColumns reports whether a message tells what a statement takes or gives.
+func tellsColumns(kind byte) bool { return kind == msgRowDescription || kind == msgParameters }
+
+// describes sees a message that may describe a statement.
+func (g *timed) describes(kind byte, body []byte, size int) {
+	if len(g.describing) == 0 || !tellsColumns(kind) && kind != msgNoData {
+		return
+	}
+	one := g.describing[0]
+	if one != nil && size == len(body) {
+		one.hears(kind, body)
+	} else if one != nil {
+		one.blind = true
+	}
+	if kind != msgParameters { // it is the last about the statement
+		g.describing = g.describing[1:]
 	}
 }
 
@@ -185,9 +249,9 @@ func (o *observer) learn(g *timed, idle bool, took time.Duration) {
 	}
 	if g.failed || a.other || a.tooLarge || !idle {
 		g.look.Drop()
-	} else {
-		g.look.Keep(o.of, a.sum())
+		return
 	}
+	g.look.Keep(o.of, a.sum(), g.prepared.described)
 }
 
 // stateIn returns the SQLSTATE of an error.
@@ -207,23 +271,27 @@ func stateIn(body []byte) string {
 
 // isOf reports whether all columns that a RowDescription takes from a table are of this one.
 func isOf(body []byte, table uint32) bool {
+	list := columnsOf(body)
+	return list != nil && !slices.ContainsFunc(list, func(c []byte) bool {
+		oid := binary.BigEndian.Uint32(c[len(c)-18:])
+		return oid != 0 && oid != table
+	})
+}
+
+// columnsOf returns the columns of a RowDescription, each with its name; nil: it is none.
+func columnsOf(body []byte) (list [][]byte) {
 	if len(body) < 2 {
-		return false
+		return nil
 	}
 	n := int(binary.BigEndian.Uint16(body))
 	body = body[2:]
+	list = make([][]byte, 0, n)
 	for range n {
-		end := 0
-		for end < len(body) && body[end] != 0 {
-			end++
+		end := bytes.IndexByte(body, 0) + 19
+		if end < 19 || len(body) < end {
+			return nil
 		}
-		if len(body) < end+19 {
-			return false
-		}
-		if oid := binary.BigEndian.Uint32(body[end+1:]); oid != 0 && oid != table {
-			return false
-		}
-		body = body[end+19:]
+		list, body = append(list, body[:end]), body[end:]
 	}
-	return true
+	return list
 }

@@ -28,6 +28,10 @@ const (
 
 // Messages of servers.
 const (
+	msgParsed         = '1'
+	msgBound          = '2'
+	msgClosed         = '3'
+	msgParameters     = 't'
 	msgAuthentication = 'R'
 	msgKey            = 'K'
 	msgError          = 'E'

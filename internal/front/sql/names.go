@@ -1,6 +1,7 @@
 package sqlfront
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 
 	"github.com/hotrow/hotrow/internal/front"
@@ -10,6 +11,27 @@ import (
 type prepared struct {
 	*known
 	types []uint32 // of its parameters, as the client has said
+
+	// described is a digest of what the server has said of its parameters and columns. blind says
+	// that it has said so and nobody has seen it.
+	described [16]byte
+	blind     bool
+	number    uint64 // of the definitions by which memory has answered what prepares it
+}
+
+// hears sees what the server says of the parameters and columns.
+func (p *prepared) hears(kind byte, body []byte) {
+	if kind == msgParameters {
+		sum := sha256.Sum256(body)
+		copy(p.described[:8], sum[:])
+		return
+	}
+	columns := []byte{kind}
+	for _, c := range columnsOf(body) {
+		columns = append(columns, c[:len(c)-2]...) // without its format
+	}
+	sum := sha256.Sum256(columns)
+	copy(p.described[8:], sum[:])
 }
 
 // setTypes reads what Parse says of parameters.
@@ -28,6 +50,10 @@ func (p *prepared) setTypes(b []byte) {
 type names struct {
 	by    map[string]*prepared
 	bytes int // of the texts
+
+	// behind says that the server has another statement without a name than the client: groups
+	// that memory has answered prepared it, or ended it.
+	behind bool
 }
 
 // find returns what a name stands for; nil: nobody knows.
@@ -59,6 +85,24 @@ func (n *names) forget(name string) {
 		n.bytes -= old.reading.Size()
 	}
 	delete(n.by, name)
+}
+
+// catchUp returns what makes the server's statement without a name that of the client. The server
+// answers it with one message. A statement that was prepared by other definitions than those of a
+// number may be read otherwise by now: the client hears that there is none, and prepares it again.
+func (n *names) catchUp(number uint64) (b []byte) {
+	one := n.by[""]
+	if one == nil || one.number != number {
+		b, at := beginMessage(nil, msgClose)
+		return endMessage(append(b, 'S', 0), at)
+	}
+	b, at := beginMessage(nil, msgParse)
+	b = append(append(append(b, 0), one.reading.Text()...), 0)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(one.types)))
+	for _, oid := range one.types {
+		b = binary.BigEndian.AppendUint32(b, oid)
+	}
+	return endMessage(b, at)
 }
 
 // doubt notes that all names may stand for something else.

@@ -17,6 +17,14 @@ type observer struct {
 	cache  *sqlcache.Cache   // nil: memory is not looked into
 	of     *sqlcache.Session // nil, too
 
+	serves bool // memory answers what it can
+
+	holds      bool      // what the client sends is a group, and was not passed on yet
+	out        []byte    // what memory answers is appended to it
+	fromMemory bool      // it has answered the group
+	passedAt   time.Time // when a group was passed on last
+	uses       bool      // the last group needs a statement without a name that was prepared before
+
 	off     bool // the server does not tell the state of the session
 	names   names
 	portals map[string]*prepared
@@ -34,7 +42,9 @@ const fewGroups = 4
 
 // newObserver returns that of a session whose process at the server is named by a key.
 func (f *Front) newObserver(key []byte) *observer {
-	o := &observer{shapes: f.shapes, count: &f.count, sample: f.sample, cache: f.opts.Load().Cache}
+	o := &observer{shapes: f.shapes, count: &f.count, sample: f.sample, cache: f.opts.Load().Cache,
+		serves: f.opts.Load().Serve}
+	o.serves = o.serves && o.cache != nil
 	if o.cache != nil {
 		o.of = o.cache.NewSession(processOf(key))
 	}
@@ -60,6 +70,7 @@ func (o *observer) want(kind byte) uint32 {
 // message sees a message of a client.
 func (o *observer) message(kind byte, body []byte) {
 	g := &o.group
+	g.sees(kind)
 	switch kind {
 	case msgQuery:
 		one := new(prepared)
@@ -76,7 +87,7 @@ func (o *observer) message(kind byte, body []byte) {
 	case msgBind:
 		o.bind(body)
 	case msgDescribe:
-		g.describe(body)
+		g.describe(o.described(body), body)
 	case msgExecute:
 		t, ok := texts(body, 1)
 		if !ok {
@@ -101,6 +112,18 @@ func (o *observer) message(kind byte, body []byte) {
 			o.of.DoAnything()
 		}
 	}
+}
+
+// described returns the statement that Describe is about; nil: nobody knows which.
+func (o *observer) described(body []byte) *prepared {
+	t, ok := texts(body, 1)
+	switch {
+	case !ok || len(t[0]) == 0:
+		return nil
+	case t[0][0] == 'S':
+		return o.group.find(&o.names, string(t[0][1:]))
+	}
+	return o.portals[string(t[0][1:])]
 }
 
 // parse sees a statement that is prepared.
@@ -169,18 +192,31 @@ func (o *observer) run(one *prepared) {
 // sent notes that the client has sent a group whole. It returns what asks for the state of the
 // session in front of it; nil: nobody does.
 func (o *observer) sent() (before []byte) {
-	g := timed{sent: time.Now(), defines: o.group.defines}
+	g := timed{sent: time.Now(), defines: o.group.defines, describing: o.group.describing}
 	if o.cache != nil {
 		before = o.look(&g)
-		o.of.Sent()
 	}
 	if o.names.sent(g.defines); o.group.over {
 		o.names.doubt()
+	}
+	o.uses = o.group.uses
+	if o.fromMemory {
+		clear(o.portals)
+		o.group = group{running: o.group.running[:0]}
+		return nil
+	}
+	if o.of != nil {
+		o.of.Sent()
 	}
 	switch {
 	case o.untimed > 0 || len(o.groups) >= front.SQLGroups:
 		o.untimed++
 		o.names.failed(g.defines) // nobody will see whether it is so
+		for _, one := range g.describing {
+			if one != nil {
+				one.blind = true
+			}
+		}
 	case len(o.group.running) == 1:
 		g.one = o.group.running[0]
 		o.groups = append(o.groups, g)

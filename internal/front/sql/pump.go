@@ -25,7 +25,8 @@ func (s *session) pump(came []byte) {
 // pumpClient passes on what the client sends, until it sends no more.
 func (s *session) pumpClient() {
 	defer s.leave()
-	for taken := true; ; {
+	var held []byte // of what has come
+	for {
 		p, err := s.client.receive()
 		if err != nil {
 			switch {
@@ -37,21 +38,43 @@ func (s *session) pumpClient() {
 			}
 			return
 		}
-		if taken { // else nobody is there to take it, and what the server has said last comes first
-			taken = s.forward(s.server, p)
+		if len(held) > 0 {
+			p = append(held, p...)
 		}
+		held = append(held[:0], s.pumped(p)...)
 	}
+}
+
+// pumped takes bytes of the client, and returns those that wait for more.
+func (s *session) pumped(p []byte) []byte {
+	for len(p) > 0 {
+		s.writing.Lock() // an answer of memory comes between messages of the server
+		v, ok := s.track.forward(p, nil)
+		if ok && len(v.out) > 0 && s.client.send(v.out) != nil {
+			_ = s.conn.Close()
+		}
+		s.writing.Unlock()
+		if !ok {
+			return nil
+		}
+		if v.n == 0 {
+			break
+		}
+		s.pass(s.server, &v, p)
+		p = p[v.n:]
+	}
+	return p
 }
 
 // pumpServer passes on what the server sends, until it sends no more. came is the first of it.
 func (s *session) pumpServer(came []byte) {
 	defer s.leave()
-	taken := len(came) == 0 || s.answer(s.client, came)
+	taken := len(came) == 0 || s.answerPump(came)
 	for taken && !s.stops() {
 		p, err := s.server.receive()
 		switch {
 		case err == nil:
-			taken = s.answer(s.client, p)
+			taken = s.answerPump(p)
 		case errors.Is(err, os.ErrDeadlineExceeded): // hotrow stops
 			s.server.unlimited()
 		default:
@@ -63,6 +86,13 @@ func (s *session) pumpServer(came []byte) {
 		_ = s.conn.Close() // the client is gone
 	}
 	s.endPump()
+}
+
+// answerPump is answer where a goroutine has the other side.
+func (s *session) answerPump(p []byte) bool {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.answer(s.client, p)
 }
 
 // endPump ends the session when its server has.

@@ -2,6 +2,7 @@ package sqlfront
 
 import (
 	"github.com/hotrow/hotrow/internal/eventloop"
+	"github.com/hotrow/hotrow/internal/front"
 )
 
 // A relay is the protocol of sessions on an event loop. A goroutine gets each connection with its
@@ -23,8 +24,11 @@ func (relay) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Nex
 		return len(in), out, eventloop.Close
 	}
 	if !c.Upstream() {
-		s.forward(other, in) // what it does not take is lost: what it has said last comes first
-		return len(in), out, eventloop.More
+		n, out := s.forward(other, in, out)
+		if n < len(in) && len(out) >= front.SQLChunk {
+			return n, out, eventloop.Again
+		}
+		return n, out, eventloop.More
 	}
 	if !s.answer(other, in) {
 		return len(in), out, eventloop.Close // the client is gone

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -35,6 +36,7 @@ type legs struct {
 	client, server *leg
 	database       net.Conn     // of server; nil: there is none yet; the site's lock guards it
 	pumps          atomic.Int32 // goroutines that pass the session on
+	writing        sync.Mutex   // held while one of them writes to the client; before the track's
 }
 
 // A phase is how far a session has come.
@@ -188,14 +190,33 @@ func (s *session) link(came []byte) error {
 // A side is where a session passes bytes on to. Pass reports false when the peer has gone.
 type side interface{ Pass(p []byte) bool }
 
-// forward passes on bytes of the client. It reports false when the server takes nothing more.
-func (s *session) forward(server side, p []byte) bool {
-	s.site.f.count.bytesIn.Add(uint64(len(p)))
-	before, rest, ok := s.track.forward(p)
-	if !ok || len(before) > 0 && !server.Pass(before) {
-		return false
+// forward takes bytes of the client: all of them, or fewer if more has to come or out is long. What
+// memory answers is appended to out.
+func (s *session) forward(server side, p, out []byte) (n int, answered []byte) {
+	began := len(out)
+	for n < len(p) && len(out) < front.SQLChunk {
+		v, ok := s.track.forward(p[n:], out)
+		if !ok {
+			return len(p), out
+		}
+		if v.n == 0 {
+			break
+		}
+		out = v.out
+		s.pass(server, &v, p[n:])
+		n += v.n
 	}
-	return len(rest) == 0 || server.Pass(rest)
+	s.site.f.count.bytesOut.Add(uint64(len(out) - began))
+	return n, out
+}
+
+// pass passes on what a verdict says of bytes that p begins with. What the server does not take is
+// lost: what it has said last comes first.
+func (s *session) pass(server side, v *verdict, p []byte) {
+	s.site.f.count.bytesIn.Add(uint64(v.n))
+	if (len(v.before) == 0 || server.Pass(v.before)) && v.passes {
+		server.Pass(p[:v.n])
+	}
 }
 
 // answer passes on bytes of the server. It reports false when the client takes nothing more.

@@ -45,7 +45,9 @@ type swallower struct {
 	ended  bool   // its end has come
 	passes bool   // the message is for the client
 	last   []byte // the server's last words, which are as well
+	state  bool   // the question is askState
 	shows  bool   // the question is askRole
+	one    bool   // one message answers it, or an error that is the client's
 	failed []byte // the error that answers the question
 	status byte   // of the session at its end
 }
@@ -62,6 +64,10 @@ func (s *swallower) want(kind byte, size uint32) uint32 {
 }
 
 func (s *swallower) message(kind byte, body []byte) {
+	if s.one && !isAside(kind) {
+		s.ended = true
+		return
+	}
 	switch kind {
 	case msgDataRow:
 		s.row = append(s.row[:0], body...)
@@ -85,7 +91,10 @@ func (s *swallower) message(kind byte, body []byte) {
 func (s *swallower) take(p []byte, pieces [][]byte) (rest []byte, all [][]byte) {
 	for len(p) > 0 && !s.ended && !s.framer.broken {
 		if s.framer.have == 0 {
-			s.passes = p[0] == msgNotice || p[0] == msgNotification || p[0] == msgStatus
+			if s.passes = isAside(p[0]); s.one && p[0] == msgError {
+				s.ended = true
+				break
+			}
 		}
 		n := s.framer.one(p, s)
 		if s.passes {
@@ -97,6 +106,11 @@ func (s *swallower) take(p []byte, pieces [][]byte) (rest []byte, all [][]byte) 
 		p = p[n:]
 	}
 	return p, pieces
+}
+
+// isAside reports whether a message of the server may come at any time.
+func isAside(kind byte) bool {
+	return kind == msgNotice || kind == msgNotification || kind == msgStatus
 }
 
 // isFatal reports whether an error ends its session.

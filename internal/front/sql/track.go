@@ -5,12 +5,12 @@ import "sync"
 // A group is what a client sends from one rest of the session to the next: one Query, or
 // messages up to a Sync. The server ends its answer to each with ReadyForQuery.
 
-// A track follows the groups of a session, from both sides. It never holds a byte up, and what
-// it cannot follow it says to be busy.
+// A track follows the groups of a session, from both sides. What it cannot follow it says to be
+// busy. It holds no byte up but where memory answers (see serve.go).
 type track struct {
 	mu       sync.Mutex // guards what follows; innermost
 	sent     framer     // of the client
-	answered framer     // of the server
+	answers  framer     // of the server
 	size     uint32     // of the body of its message
 	opened   bool       // the client is within a group
 	bySync   bool       // its last group has ended with a Sync
@@ -25,16 +25,37 @@ type track struct {
 	asked    swallower  // takes out what answers a question of hotrow's own
 }
 
-// forward notes what the client has sent. It returns what goes to the server in front of p, p or
-// nothing of it, and false when the session has ended, so that nothing must go there.
-func (t *track) forward(p []byte) (before, rest []byte, ok bool) {
+// A verdict is what becomes of bytes of a client.
+type verdict struct {
+	n      int    // so many are done with; 0: more has to come
+	out    []byte // what the client gets
+	before []byte // what goes to the server first
+	passes bool   // and then the bytes
+}
+
+// forward notes what the client has sent, and says what becomes of it, or of the beginning of it.
+// Answers are appended to out. ok is false when the session has ended, so that nothing must go to
+// the server.
+func (t *track) forward(p, out []byte) (v verdict, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	v = verdict{n: len(p), out: out, passes: true}
 	if t.ended {
-		return nil, nil, false
+		return v, false
 	}
-	if instead := t.shows(p); instead != nil {
-		return instead, nil, true
+	n, waits := t.held(p)
+	switch {
+	case n > 0:
+		v.n = n
+		t.whole(p[:n], &v)
+		return v, true
+	case waits:
+		v.n, v.passes = 0, false
+		return v, true
+	}
+	if v.before = t.shows(p); v.before != nil {
+		v.passes = false
+		return v, true
 	}
 	if o := t.observer; o != nil {
 		o.part++
@@ -42,10 +63,12 @@ func (t *track) forward(p []byte) (before, rest []byte, ok bool) {
 	}
 	t.before = nil
 	t.sent.feed(p, (*sentSide)(t))
-	if t.before != nil {
-		t.asked = swallower{active: true}
+	if v.before = t.before; v.before != nil {
+		t.asked = swallower{active: true, state: true}
+	} else if t.observer != nil && t.observer.names.behind {
+		t.catchUp(&v, p, true)
 	}
-	return t.before, p, true
+	return v, true
 }
 
 // answer notes what the server has sent. It returns the pieces of p that go to the client, which
@@ -60,7 +83,7 @@ func (t *track) answer(p []byte) (pieces [][]byte, ended uint64) {
 	}
 	if len(p) > 0 {
 		t.pieces = append(t.pieces, p)
-		t.answered.feed(p, (*answeredSide)(t))
+		t.answers.feed(p, (*answeredSide)(t))
 	}
 	return t.pieces, t.groups - before
 }
@@ -77,6 +100,7 @@ func (t *track) told(p []byte) (rest []byte) {
 	if a.ended {
 		if a.shows {
 			t.shown()
+		} else if !a.state {
 		} else if f := o.cache.Fingerprint(a.row); f != nil {
 			o.of.Told(f)
 		} else {
@@ -106,7 +130,7 @@ func (t *track) end() bool {
 
 // rests reports whether nothing is under way, from either side.
 func (t *track) rests() bool {
-	return !t.opened && t.waiting == 0 && !t.sent.within() && !t.answered.within() &&
+	return !t.opened && t.waiting == 0 && !t.sent.within() && !t.answers.within() &&
 		!t.asked.active
 }
 
@@ -159,12 +183,15 @@ func (t *sentSide) message(kind byte, body []byte) {
 
 // whole notes that the client has sent a group.
 func (t *sentSide) whole() {
-	t.waiting++
-	if t.observer != nil {
-		if before := t.observer.sent(); before != nil {
+	if o := t.observer; o != nil {
+		if before := o.sent(); before != nil {
 			t.before = before
 		}
+		if o.fromMemory {
+			return
+		}
 	}
+	t.waiting++
 }
 
 // An answeredSide is a track that hears the server.
