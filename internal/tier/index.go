@@ -76,9 +76,11 @@ func tagOf(h uint64) uint32 { return uint32(h >> 32) }
 
 func (x *index) stripe(tag uint32) *indexStripe { return &x.stripes[tag%indexStripes] }
 
-// both returns the two buckets of a tag. The second depends on all its bits.
+// both returns the two buckets of a tag. The second depends on all its bits, so that tags that
+// share the first share no other: else a table would grow while it is half empty.
 func (t *indexTable) both(tag uint32) (*bucket, *bucket) {
-	return &t.buckets[tag>>indexStripeBits&t.mask], &t.buckets[tag*0x9e3779b1>>7&t.mask]
+	other := uint32(uint64(tag) * 0x9e3779b97f4a7c15 >> 40)
+	return &t.buckets[tag>>indexStripeBits&t.mask], &t.buckets[other&t.mask]
 }
 
 // add puts a word into an empty place, for which it may move others. It reports false when

@@ -27,6 +27,20 @@ func (x *index) insertAt(word uint64, grow func(int64) bool) (gone uint64) {
 	return x.insert(s, word, grow)
 }
 
+// TestIndex_GrowsWhenItIsFull fills a table until it has no place, in stripes of many sizes.
+func TestIndex_GrowsWhenItIsFull(t *testing.T) {
+	for bits := 4; bits <= 12; bits += 4 {
+		table, n := newTable(1<<bits), 0
+		r := rand.New(rand.NewPCG(uint64(bits), 2))
+		for table.add(wordOf(1, r.Uint32()<<indexStripeBits|7)) {
+			n++
+		}
+		if full := float64(n) / float64(len(table.buckets)*places); full < .87 {
+			t.Errorf("a table of %d buckets grows when it is %.2f full", len(table.buckets), full)
+		}
+	}
+}
+
 // TestIndex_HasWhatWasInserted inserts while tables grow, and takes away.
 func TestIndex_HasWhatWasInserted(t *testing.T) {
 	x, all := newIndex(), words(100_000)

@@ -27,6 +27,10 @@ type sketchBlock [8]atomic.Uint64
 const (
 	keysOfBlock = 16 // so that each key has eight counters
 
+	// mostKeysOfBlock is when the sketch grows: not when tables of the index do, which are as
+	// many words as a power of two, too, so that both are never half empty at one time.
+	mostKeysOfBlock = 20
+
 	// Of so many notes one halves a block: after ten notes for each key all are halved once.
 	notesOfHalving = 10 * keysOfBlock
 
@@ -102,13 +106,13 @@ func (b *sketchBlock) least(h uint64) uint64 {
 // fit makes the sketch large enough for so many keys. What it knows it keeps: a key's block
 // becomes two blocks, of which each begins with all of it.
 func (s *sketch) fit(keys int) {
-	if len(s.table.Load().blocks)*keysOfBlock >= keys {
+	if len(s.table.Load().blocks)*mostKeysOfBlock >= keys {
 		return
 	}
 	s.grow.Lock()
 	defer s.grow.Unlock()
 	t := s.table.Load()
-	n := 1 << bits.Len(uint((keys-1)/keysOfBlock))
+	n := 1 << bits.Len(uint((keys-1)/mostKeysOfBlock))
 	if n <= len(t.blocks) {
 		return
 	}
