@@ -17,13 +17,15 @@ type sampler struct {
 	hits  atomic.Uint64
 
 	halvings atomic.Uint32 // 1 of 2^n is chosen
-	asked    atomic.Int64  // since from
+	credit   atomic.Int64  // looks until the part is halved
+	looks    atomic.Int64  // since from
 	from     atomic.Int64  // in Unix nanoseconds
-	credit   int64         // looks that were saved up; who has set from last has it
 }
 
 func newSampler(all bool, every int) *sampler {
-	return &sampler{all: all, every: uint64(max(every, 1)), credit: front.SQLLooksKept}
+	s := &sampler{all: all, every: uint64(max(every, 1))}
+	s.credit.Store(front.SQLLooksKept)
+	return s
 }
 
 // audits reports whether the server is asked for a hit.
@@ -34,32 +36,34 @@ func (s *sampler) takes(hash uint64, now time.Time) (chosen bool, of int) {
 	if s.all {
 		return true, 1
 	}
-	n := s.asked.Add(1)
 	began := s.from.Load()
 	passed := now.UnixNano() - began
 	if passed >= int64(time.Second) && s.from.CompareAndSwap(began, now.UnixNano()) {
-		s.asked.Add(-n)
-		s.set(n, time.Duration(min(passed, int64(time.Hour))).Seconds())
+		s.widen(min(passed/int64(time.Second), 3600))
 	}
-	halvings := s.halvings.Load()
-	return hash>>(64-halvings) == 0, 1 << halvings
+	n := s.halvings.Load()
+	if hash>>(64-n) != 0 {
+		return false, 1 << n
+	}
+	s.looks.Add(1)
+	if s.credit.Add(-1) <= 0 && n < 63 && s.halvings.CompareAndSwap(n, n+1) {
+		s.credit.Store(front.SQLLooks)
+	}
+	return true, 1 << n
 }
 
-// set sets the part, after so many statements in so many seconds. A rate that goes to and fro
-// around a bound leaves it.
-func (s *sampler) set(statements int64, seconds float64) {
+// widen doubles the part for each second in which few were chosen. It leaves as many looks over as
+// a while has, or for a part two seconds: a rate that goes to and fro around a bound leaves it.
+func (s *sampler) widen(seconds int64) {
+	few := s.looks.Swap(0) < front.SQLLooks/3*seconds
 	n := s.halvings.Load()
-	saved := int64(front.SQLLooks*seconds) - statements>>n
-	s.credit = min(max(s.credit+saved, 0), front.SQLLooksKept)
-	if n == 0 && s.credit > 0 {
-		return
+	if few {
+		n -= uint32(min(seconds, int64(n)))
+		s.halvings.Store(n)
 	}
-	rate := float64(statements) / seconds
-	for rate > front.SQLLooks*float64(uint64(1)<<n) {
-		n++
+	kept := int64(2 * front.SQLLooks)
+	if n == 0 {
+		kept = front.SQLLooksKept
 	}
-	for n > 0 && rate < front.SQLLooks/3.0*float64(uint64(1)<<n) {
-		n--
-	}
-	s.halvings.Store(n)
+	s.credit.Store(min(s.credit.Load()+front.SQLLooks*seconds, kept))
 }

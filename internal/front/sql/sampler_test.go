@@ -46,8 +46,28 @@ func TestSampler_BoundsLooks(t *testing.T) {
 			break
 		}
 	}
-	second(few)
-	if second(few); len(second(few)) != few {
+	now = now.Add(20 * time.Second)
+	if len(second(few)) != few {
 		t.Errorf("of %d statements again not all are chosen", few)
+	}
+}
+
+// TestSampler_BoundsLooksOfBursts: who sends many statements in every other second alone is looked
+// for as seldom.
+func TestSampler_BoundsLooksOfBursts(t *testing.T) {
+	s := newSampler(false, 1)
+	now, chosen := time.Unix(1, 0), 0
+	const seconds, rate = 200, 40 * front.SQLLooks
+	for range seconds / 2 {
+		for i := range rate {
+			now = now.Add(time.Second / rate)
+			if ok, _ := s.takes(uint64(i)*0x9e3779b97f4a7c15, now); ok {
+				chosen++
+			}
+		}
+		now = now.Add(time.Second)
+	}
+	if most := front.SQLLooksKept + seconds*front.SQLLooks; chosen > most {
+		t.Errorf("%d are chosen, at most %d should be", chosen, most)
 	}
 }
