@@ -168,7 +168,7 @@ func (c *Cache) keyOf(f *Fingerprint, a *Ask) (k Key) {
 		number = 0
 	}
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 256), number)
-	b = append(b, a.Reading.sum[:]...)
+	b = append(b, a.Reading.sum()[:]...)
 	b = append(append(binary.BigEndian.AppendUint32(b, a.Rows), a.Told), a.Described[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Types)))
 	for _, oid := range a.Types {

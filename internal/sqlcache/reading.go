@@ -8,32 +8,56 @@ import (
 	"github.com/hotrow/hotrow/internal/sqlread"
 )
 
-// A Reading is what is known of a text by itself. It never changes, but for what is found out
+// A Form is what is known of a text without its values. It never changes, but for what is found out
 // when it is asked for first.
-type Reading struct {
+type Form struct {
 	Reason sqlread.Reason
 	Shape  string // without any value
 
-	text string
-	st   *sqlread.Statement // nil: it is not eligible
-	sum  [sha256.Size]byte  // of what the text means, which its blanks and comments do not change
-
+	text    string // what tells the effects
 	once    sync.Once
 	effects []sqlread.Effect
 }
 
-// Read reads a text, which it keeps.
-func Read(text string) *Reading {
-	st := new(sqlread.Statement)
+// A Reading is what is known of a text by itself. It never changes, but for what is found out when
+// it is asked for first.
+type Reading struct {
+	*Form
+	text string
+	st   *sqlread.Statement // nil: it is not eligible
+
+	once   sync.Once
+	digest [sha256.Size]byte
+}
+
+// A Former knows Forms of statements that memory could answer.
+type Former interface {
+	// FormOf returns the form of those with a shape; nil: it is not known.
+	FormOf(shape []byte) *Form
+}
+
+// Read reads a text, which it keeps. The Form of an eligible one does not keep it.
+func Read(text string, known Former) *Reading {
+	st := sqlread.NewStatement()
 	r := &Reading{text: text}
-	if r.Reason = st.Read(text); r.Reason == sqlread.Eligible {
+	reason := st.Read(text)
+	if reason == sqlread.Eligible {
 		r.st = st
+		if r.Form = known.FormOf(st.Shape()); r.Form != nil {
+			return r
+		}
 	}
-	r.Shape = string(st.Shape())
-	if r.st != nil {
-		r.sum = sumOf(st)
+	r.Form = &Form{Reason: reason, Shape: string(st.Shape()), text: text}
+	if reason == sqlread.Eligible { // statements of one shape do the same: see FuzzRead
+		r.Form.text = r.Shape
 	}
 	return r
+}
+
+// sum returns the digest of what an eligible text means: its blanks and comments do not change it.
+func (r *Reading) sum() *[sha256.Size]byte {
+	r.once.Do(func() { r.digest = sumOf(r.st) })
+	return &r.digest
 }
 
 // sumOf returns the digest of a statement: its shape and its values.
@@ -60,18 +84,18 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 func (r *Reading) Is(text []byte) bool { return r.text == string(text) }
 
 // Effects returns what the statements of the text do.
-func (r *Reading) Effects() []sqlread.Effect {
-	r.once.Do(func() {
-		r.effects = sqlread.Effects(r.text)
+func (f *Form) Effects() []sqlread.Effect {
+	f.once.Do(func() {
+		f.effects = sqlread.Effects(f.text)
 	})
-	return r.effects
+	return f.effects
 }
 
 // unknown is the reading of a text that nobody has read: it may do anything.
 var unknown = func() *Reading {
-	r := &Reading{Reason: sqlread.TooLong}
-	r.once.Do(func() { r.effects = []sqlread.Effect{{Unread: true}} })
-	return r
+	f := &Form{Reason: sqlread.TooLong}
+	f.once.Do(func() { f.effects = []sqlread.Effect{{Unread: true}} })
+	return &Reading{Form: f}
 }()
 
 // Unknown returns the reading of a text that was too long to be read, or is not known.

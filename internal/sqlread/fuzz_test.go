@@ -1,6 +1,7 @@
 package sqlread
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,8 +32,24 @@ func restore(s *Statement) string {
 	return b.String()
 }
 
+// effects returns what a text does. A type has one name: the words that the server's grammar has for
+// it are no name of another's.
+func effects(text string) []Effect {
+	list := Effects(text)
+	for i := range list {
+		for j, name := range list[i].Names {
+			if t := castTypes[name]; t != nil {
+				list[i].Names[j] = t.name
+			}
+		}
+		slices.Sort(list[i].Names)
+		list[i].Names = slices.Compact(list[i].Names)
+	}
+	return list
+}
+
 // FuzzRead: whatever the text is, the reading ends, and a statement is the same when it is written
-// from its shape and values.
+// from its shape and values. What it does the shape tells.
 func FuzzRead(f *testing.F) {
 	for _, texts := range refused {
 		for _, text := range texts {
@@ -54,6 +71,10 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		checkWhere(t, &s)
+		does, shape := effects(text), effects(string(s.Shape()))
+		if !reflect.DeepEqual(does, shape) {
+			t.Fatalf("%q does %+v\n%q does %+v", text, does, s.Shape(), shape)
+		}
 		other := restore(&s)
 		if why := again.Read(other); why != Eligible || string(again.Shape()) != string(s.Shape()) {
 			t.Fatalf("%q\n is %q\n and %s, %q", text, other, why, again.Shape())

@@ -43,6 +43,21 @@ type Statement struct {
 	shape  []byte
 }
 
+// NewStatement returns a Statement with room for what most texts have.
+func NewStatement() *Statement {
+	room := new(struct {
+		Statement
+		columns [4]Column
+		where   [4]Term
+		values  [4]Value
+		shape   [192]byte
+	})
+	s := &room.Statement
+	s.Columns, s.Where, s.Values = room.columns[:0], room.where[:0], room.values[:0]
+	s.shape = room.shape[:0]
+	return s
+}
+
 // A Column is a mention of a column.
 type Column struct {
 	Qualifier Name // empty, or the table's name or alias

@@ -3,6 +3,7 @@ package sqlfront
 import (
 	"bytes"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +22,7 @@ type shape struct {
 	took   atomic.Int64  // nanoseconds between its group's begin and end at the database
 
 	tally sqlcache.Tally // what memory would have done
+	form  *sqlcache.Form // of those that are eligible; nil: what is told of them is not all of it
 }
 
 // shapes has those of all sessions. It tells no text that has values.
@@ -67,36 +69,50 @@ func (s *shapes) of(text []byte) *known {
 	if k := place.Load(); k.is(hash, text) {
 		return k
 	}
-	k := &known{hash: hash, reading: sqlcache.Read(string(text))}
-	form := []byte(k.reading.Shape)
-	if k.reading.Shape == unread {
-		form = append(firstWords(text), unread...)
+	k := &known{hash: hash, reading: sqlcache.Read(string(text), s)}
+	form := k.reading.Shape
+	if form == unread {
+		form = string(firstWords(text)) + unread
 	}
-	k.shape = s.named(form[:min(len(form), front.SQLShapeByte)], k.reading.Reason)
+	k.shape = s.named(form[:min(len(form), front.SQLShapeByte)], k.reading.Form)
 	if len(text) <= front.SQLTextKept {
 		place.Store(k)
 	}
 	return k
 }
 
-// named returns the shape with a text of its own, which is made if there is room.
-func (s *shapes) named(form []byte, reason sqlread.Reason) *shape {
+// FormOf implements sqlcache.Former.
+func (s *shapes) FormOf(shape []byte) *sqlcache.Form {
 	s.mu.RLock()
-	found := s.byShape[shapeKey{string(form), reason}]
+	defer s.mu.RUnlock()
+	if found := s.byShape[shapeKey{string(shape), sqlread.Eligible}]; found != nil {
+		return found.form
+	}
+	return nil
+}
+
+// named returns the shape with a text of its own, which is made if there is room.
+func (s *shapes) named(text string, of *sqlcache.Form) *shape {
+	key := shapeKey{text, of.Reason}
+	s.mu.RLock()
+	found := s.byShape[key]
 	s.mu.RUnlock()
 	if found != nil {
 		return found
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := shapeKey{string(form), reason}
 	if found = s.byShape[key]; found != nil {
 		return found
 	}
 	if len(s.byShape) >= front.SQLShapes {
-		return s.other(reason)
+		return s.other(of.Reason)
 	}
-	found = &shape{text: key.text, reason: reason}
+	key.text = strings.Clone(text)
+	found = &shape{text: key.text, reason: of.Reason}
+	if of.Reason == sqlread.Eligible && text == of.Shape {
+		found.form = of
+	}
 	s.byShape[key] = found
 	return found
 }
