@@ -1,5 +1,7 @@
 package sqlcache
 
+import "github.com/hotrow/hotrow/internal/resource"
+
 // Break breaks a rule, before the first session begins.
 func (c *Cache) Break(r Rule) { c.broken = r }
 
@@ -11,8 +13,8 @@ const (
 	NoRole        = noRole
 )
 
-// How often the catalogue is read, and how long that counts.
-const (
-	LookEvery = lookEvery
-	LookLimit = lookLimit
-)
+// Rests reports whether the catalogue is not read, and has not been for so long that it counts no
+// more.
+func (c *Cache) Rests() bool {
+	return c.reader.rests.Load() && resource.Clock()-c.readAt.Load() > int64(lookLimit)
+}

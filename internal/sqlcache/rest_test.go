@@ -11,16 +11,10 @@ import (
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-// rests waits until the catalogue is read no more.
+// rests waits until the catalogue is read no more, and what was read counts no more.
 func (s *stand) rests() {
 	s.t.Helper()
-	read, since := s.names.n.Load(), time.Now()
-	waittest.Until(s.t, "nobody reads the catalogue", func() bool {
-		if n := s.names.n.Load(); n != read {
-			read, since = n, time.Now()
-		}
-		return time.Since(since) > 3*sqlcache.LookEvery
-	})
+	waittest.Until(s.t, "the catalogue is not read", s.cache.Rests)
 }
 
 // TestCache_RestsWhileNobodyAsks: the catalogue is read while statements come, and not before who
@@ -33,10 +27,6 @@ func TestCache_RestsWhileNobodyAsks(t *testing.T) {
 	for range 3 {
 		s.becomes(c, sql, 3)
 		s.rests()
-		rested := time.Now()
-		waittest.Until(t, "what was read is old", func() bool {
-			return time.Since(rested) > sqlcache.LookLimit
-		})
 		if n := s.hits(c, 1, sql, 3); n != 0 {
 			t.Error("a hit by what was read long ago")
 		}
