@@ -162,6 +162,11 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 sql-suites: ## PostgreSQL's own tests and those of drivers, direct and through hotrow, as a table in docs (Debian, as root; half an hour)
 	scripts/sql-suites
 
+.PHONY: sql-idle
+sql-idle: ## the memory of 10,000 idle sessions of SQL (Linux, as root)
+	ulimit -n 100000 && HOTROW_TEST_SESSIONS=10000 $(GO) test -count=1 -v -timeout 20m \
+		-run IdleOnesAreTiny ./internal/front/sql
+
 .PHONY: sql-logins
 sql-logins: ## log-ins by ten drivers to PostgreSQL 15, 17 and 18 over every combination of TLS, as a table in docs (Debian, as root)
 	scripts/sql-logins

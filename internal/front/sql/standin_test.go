@@ -250,27 +250,3 @@ func TestRelay_AServerThatTakesNothing(t *testing.T) {
 		}
 	})
 }
-
-// TestSession_IdleOnesAreTiny: a session that an event loop has is a few small things.
-func TestSession_IdleOnesAreTiny(t *testing.T) {
-	server := newStandIn(t)
-	s := newStand(t, server.url, way{options: func(o *Options) { o.MaxClients = 5000 }})
-	var ends []net.Conn
-	open := func(n int) {
-		for range n {
-			client, up := server.session(s.url)
-			client.said = nil
-			ends = append(ends, client.Conn, up)
-		}
-		waittest.Until(t, "event loops have all", func() bool { return 2*s.onLoop() == len(ends) })
-	}
-	open(100)
-	before := heap()
-	const sessions = 1000
-	open(sessions)
-	each := (heap() - before) / sessions
-	t.Logf("%d bytes a session, with both ends of the test", each)
-	if each > 10<<10 {
-		t.Errorf("an idle session has %d bytes", each)
-	}
-}
