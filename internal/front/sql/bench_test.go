@@ -13,3 +13,18 @@ func BenchmarkShapes_NewValues(b *testing.B) {
 		s.of([]byte("SELECT abalance FROM pgbench_accounts WHERE aid = " + strconv.Itoa(i) + ";"))
 	}
 }
+
+// BenchmarkShapes_Known is what it costs to find the shape of a text that comes again, beside others
+// that do not.
+func BenchmarkShapes_Known(b *testing.B) {
+	s := newShapes()
+	text := []byte("SELECT abalance FROM pgbench_accounts WHERE aid = $1")
+	for i := range 10_000 {
+		s.of([]byte("SELECT abalance FROM pgbench_accounts WHERE aid = " + strconv.Itoa(i) + ";"))
+		s.of(text)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.of(text)
+	}
+}

@@ -28,11 +28,19 @@ type shape struct {
 // shapes has those of all sessions. It tells no text that has values.
 type shapes struct {
 	seed   maphash.Seed
-	byText [front.SQLTexts]atomic.Pointer[known] // each at its place, until another takes it
+	byText [front.SQLTexts]place
 
 	mu      sync.RWMutex // guards what follows; innermost
 	byShape map[shapeKey]*shape
 	others  map[sqlread.Reason]*shape // of which there are too many
+}
+
+// A place has the text with a hash that came twice without another between them. Texts that come
+// once, with values in them, leave it there: what is remembered is what comes again.
+type place struct {
+	hash  atomic.Uint64 // of known, so that others need not look at that
+	last  atomic.Uint64 // that came last and was not known
+	known atomic.Pointer[known]
 }
 
 // A known text is one that was read.
@@ -61,13 +69,15 @@ type shapeKey struct {
 // unread is the shape of a statement whose first word says that memory cannot answer it.
 const unread = "..."
 
-// of returns what is known of a text. One that comes again soon is read once, if it is short enough
-// to be remembered.
+// of returns what is known of a text. One that comes again soon is read twice, if it is short
+// enough to be remembered.
 func (s *shapes) of(text []byte) *known {
 	hash := maphash.Bytes(s.seed, text)
 	place := &s.byText[hash%uint64(len(s.byText))]
-	if k := place.Load(); k.is(hash, text) {
-		return k
+	if place.hash.Load() == hash {
+		if k := place.known.Load(); k.is(hash, text) {
+			return k
+		}
 	}
 	k := &known{hash: hash, reading: sqlcache.Read(string(text), s)}
 	form := k.reading.Shape
@@ -75,8 +85,9 @@ func (s *shapes) of(text []byte) *known {
 		form = string(firstWords(text)) + unread
 	}
 	k.shape = s.named(form[:min(len(form), front.SQLShapeByte)], k.reading.Form)
-	if len(text) <= front.SQLTextKept {
-		place.Store(k)
+	if place.last.Swap(hash) == hash && len(text) <= front.SQLTextKept {
+		place.known.Store(k)
+		place.hash.Store(hash)
 	}
 	return k
 }
