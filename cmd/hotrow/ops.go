@@ -193,8 +193,12 @@ func (s *server) snapshot() ops.Snapshot {
 	snap.Tiers = []ops.Tier{{
 		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
 		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
-		CopyBytes: t.CopyBytes,
+		CopyBytes: t.CopyBytes, LimboBytes: t.Limbo, WasteBytes: t.Waste,
+		EvictionAge: ops.Seconds(t.Age),
 	}}
+	if e, known := s.memory.Estimate(); known {
+		snap.Tiers[0].HitRatio = &ops.HitRatio{Half: e.Half, Now: e.Now, Twice: e.Twice}
+	}
 	s.addDisk(&snap)
 	s.addLinks(&snap)
 	addHTTP(&snap, "http", s.site)

@@ -35,6 +35,10 @@ const (
 	cacheEvictions
 	cacheCopies
 	cacheCopyBytes
+	cacheEvictionAge
+	cacheHitRatio
+	cacheLimboBytes
+	cacheWasteBytes
 	cacheability
 	cacheLists
 	listTemplates
@@ -184,6 +188,15 @@ func families() [numMetrics]family {
 				"waited) or late (the document had gone, or is too large)."},
 		cacheCopyBytes: {"cache_copy_bytes", gauge, tier,
 			"Bytes that compressed copies take, of those of the documents."},
+		cacheEvictionAge: {"cache_eviction_age_seconds", gauge, nil,
+			"How long what is evicted from memory was there, lately; 0: nothing was evicted."},
+		cacheHitRatio: {"cache_hit_ratio", gauge, []string{"memory"},
+			"Part of the requests that memory answers lately (now), and would answer with half " +
+				"and with twice the memory: an estimate."},
+		cacheLimboBytes: {"cache_limbo_bytes", gauge, nil,
+			"Bytes of memory that were freed and wait for readers."},
+		cacheWasteBytes: {"cache_waste_bytes", gauge, nil,
+			"Bytes of memory that rounding and free slots take."},
 		cacheability: {"cacheability", gauge, resource,
 			"Share of the fills that may be stored, 0 to 1."},
 		cacheLists:    {"cache_lists_total", counter, []string{"source", "result"}, listsHelp},

@@ -49,6 +49,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		e.value(cacheBytes, float64(t.Bytes), t.Name)
 		e.value(cacheEvictions, float64(t.Evictions), t.Name)
 		e.value(cacheCopyBytes, float64(t.CopyBytes), t.Name)
+		if t.Name == "memory" {
+			e.memory(t)
+		}
 	}
 	if s.Disk != nil {
 		e.disk(s.Disk)

@@ -263,6 +263,20 @@ type Tier struct {
 	Misses    uint64 `json:"misses"`
 	Evictions uint64 `json:"evictions"`
 	CopyBytes uint64 `json:"copy_bytes"` // of Bytes, those of compressed copies
+
+	// Of memory alone. EvictionAge is how long what is evicted was there; 0: nothing was evicted.
+	LimboBytes  uint64    `json:"limbo_bytes,omitempty"` // freed, and not to be used yet
+	WasteBytes  uint64    `json:"waste_bytes,omitempty"` // what rounding and free slots take
+	EvictionAge Seconds   `json:"eviction_age,omitempty"`
+	HitRatio    *HitRatio `json:"hit_ratio,omitempty"` // nil: not known yet
+}
+
+// A HitRatio is which part of the requests memory answers lately, 0 to 1, and what it would
+// answer with half and with twice the memory, as small models of it say.
+type HitRatio struct {
+	Half  float64 `json:"half"`
+	Now   float64 `json:"now"`
+	Twice float64 `json:"twice"`
 }
 
 // A Disk is what the cache on disk does besides keeping documents.

@@ -1,5 +1,7 @@
 package ops
 
+import "time"
+
 // The metrics of tables. A database may have hundreds, so a table has few series: at most
 // twelve, and none until somebody asks for it. What else is counted of tables is told of
 // their source.
@@ -156,4 +158,16 @@ func (e *emitter) source(source string, c *sourceCounts) {
 	e.value(cacheLists, float64(c.lists.TooLarge), source, "too_large")
 	e.value(cacheLists, float64(c.lists.Discarded), source, "discarded")
 	e.value(cacheLists, float64(c.lists.Unchanged), source, "unchanged")
+}
+
+// memory emits what is told of memory alone.
+func (e *emitter) memory(t *Tier) {
+	e.value(cacheEvictionAge, time.Duration(t.EvictionAge).Seconds())
+	e.value(cacheLimboBytes, float64(t.LimboBytes))
+	e.value(cacheWasteBytes, float64(t.WasteBytes))
+	if r := t.HitRatio; r != nil {
+		e.value(cacheHitRatio, r.Half, "half")
+		e.value(cacheHitRatio, r.Now, "now")
+		e.value(cacheHitRatio, r.Twice, "twice")
+	}
 }

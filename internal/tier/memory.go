@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/arena"
 	"github.com/hotrow/hotrow/internal/row"
@@ -50,6 +51,7 @@ type Memory struct {
 	newest   newest
 	attached attachments
 	lookups  *lookups
+	ghosts   *ghosts
 	asked    []atomic.Uint32 // tags that were asked for once: see Asked
 	shares   shares
 	maxBytes int64
@@ -61,7 +63,10 @@ type Memory struct {
 	absences  atomic.Int64 // bytes of those
 	copyBytes atomic.Int64
 	evicted   atomic.Uint64
-	divided   atomic.Int64 // what the rest took when the arena was given what is left
+	loads     atomic.Uint64 // puts of what was not held
+	latest    atomic.Int64  // Stamp.At of the last put
+	age       atomic.Int64  // of what is evicted, by Stamp.At: a mean in which the last 64 weigh most
+	divided   atomic.Int64  // what the rest took when the arena was given what is left
 	closed    atomic.Bool
 }
 
@@ -78,8 +83,8 @@ func NewMemory(maxBytes int64) *Memory {
 	budget := min(max(maxBytes, 0), arena.MaxBytes)
 	m := &Memory{
 		index: newIndex(), sketch: newSketch(), lookups: newLookups(), maxBytes: budget,
-		largest: int(budget / largestShare),
-		asked:   make([]atomic.Uint32, min(max(budget/askedShare, 1<<8), 1<<16)),
+		largest: int(budget / largestShare), ghosts: newGhosts(budget),
+		asked: make([]atomic.Uint32, min(max(budget/askedShare, 1<<8), 1<<16)),
 	}
 	a, err := arena.New(budget)
 	if err != nil { // the system has no room for so many addresses
@@ -214,7 +219,14 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 	}
 	if made != 0 {
 		m.sketch.note(tagOf(h))
+		if d.At() != 0 {
+			m.latest.Store(d.At())
+		}
 		if at == nil {
+			m.loads.Add(1)
+			if m.ghosts.picks(tagOf(h)) {
+				m.ghosts.note(tagOf(h), m.arena.SlotBytes(entryHead+len(ref.Key)+len(d.Body())))
+			}
 			m.newest.push(wordOf(made, tagOf(h)), 2*m.newEntries()+fewestNew)
 		}
 	}
@@ -269,6 +281,9 @@ func (m *Memory) drop(ref *Ref, only arena.Ref) {
 	st.used--
 	st.mu.Unlock()
 	m.remove(s, refOf(word), &x, only != 0)
+	if only == 0 && m.ghosts.picks(tagOf(h)) {
+		m.ghosts.drop(tagOf(h))
+	}
 }
 
 // takes returns the bytes that an entry takes in the arena.
@@ -294,6 +309,7 @@ func (m *Memory) remove(s arena.Section, ref arena.Ref, x *item, evicted bool) {
 	m.counted(x, a, -1)
 	if evicted {
 		m.evicted.Add(1)
+		m.aged(x)
 		if e, ok := a.(Evictee); ok {
 			e.Evicted()
 		}
@@ -306,6 +322,19 @@ func (m *Memory) remove(s arena.Section, ref arena.Ref, x *item, evicted bool) {
 		k = next
 	}
 	m.arena.Free(ref)
+}
+
+// aged notes how long an entry was held that is evicted, if it says when it was loaded.
+func (m *Memory) aged(x *item) {
+	loaded := int64(x.Uint64(atTime))
+	if loaded == 0 {
+		return
+	}
+	age, mean := max(0, m.latest.Load()-loaded), m.age.Load()
+	if mean == 0 {
+		mean = age
+	}
+	m.age.Store(mean + (age-mean)/64)
 }
 
 // add writes an entry for d, evicting others where there is no room; 0: it is not kept.
@@ -338,6 +367,13 @@ func (m *Memory) add(ref *Ref, d *row.Document) arena.Ref {
 	return made
 }
 
+// Estimate returns which share of requests m answers, and would answer with more memory or less.
+// It reports false while that is not known.
+func (m *Memory) Estimate() (Estimate, bool) {
+	hits, _ := m.lookups.sum()
+	return m.ghosts.estimate(hits, m.loads.Load())
+}
+
 // Stats returns a snapshot of the counters. It looks at every page of the arena: it is for
 // scrapes, not for requests.
 func (m *Memory) Stats() Stats {
@@ -351,6 +387,9 @@ func (m *Memory) Stats() Stats {
 		Hits:      hits,
 		Misses:    misses,
 		Evictions: m.evicted.Load(),
+		Age:       time.Duration(m.age.Load()),
+		Limbo:     held.LimboBytes,
+		Waste:     held.HeldBytes - held.LimboBytes - held.EntryBytes,
 		Bytes:     held.SlotBytes + attached,
 		HeldBytes: held.HeldBytes + attached + uint64(m.index.bytes.Load()+m.sketch.bytes()),
 	}

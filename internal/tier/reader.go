@@ -76,6 +76,9 @@ func (r *Reader) get(m *Memory, h uint64, ref *Ref) *row.Document {
 	}
 	if notes(m.lookups.hit(), m.evicted.Load() > 0) {
 		m.sketch.note(tagOf(h))
+		if m.ghosts.picks(tagOf(h)) {
+			m.ghosts.note(tagOf(h), m.arena.SlotBytes(entryHead+d.Size()))
+		}
 	}
 	return d
 }

@@ -2,7 +2,11 @@
 // A tier may forget; it may not lie.
 package tier
 
-import "github.com/hotrow/hotrow/internal/row"
+import (
+	"time"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
 
 // Ref names one representation of one document: of a row of a resource, or of any other
 // answer, such as a list.
@@ -51,6 +55,11 @@ type Stats struct {
 	Hits      uint64
 	Misses    uint64
 	Evictions uint64 // forgotten to stay within the bound
+
+	// In memory:
+	Age   time.Duration // from the load of what is evicted until then; 0: nothing was
+	Limbo uint64        // of HeldBytes, what was freed and waits for readers
+	Waste uint64        // of HeldBytes, what rounding and free slots take
 }
 
 // A Share is what the documents of one number in one format take of a Memory.

@@ -1,5 +1,5 @@
 // The figures of now, and of before: six tiles and six charts, each of one unit.
-import {$, bytes, clock, count, make, percent, seconds, seen, set, sum, word} from './show.js';
+import {$, bytes, clock, count, long, make, percent, seconds, seen, set, sum, word} from './show.js';
 
 const kept = 300; // seconds
 let at = {}; // the place of a figure in a point, by its name
@@ -47,7 +47,8 @@ for (const t of tiles) {
     t.most = make('span', undefined, 'soft');
     const box = make('div', undefined, 'meter');
     box.append(t.bar);
-    dd.append(t.value, t.most, box);
+    t.other = make('span', undefined, 'soft');
+    dd.append(t.value, t.most, box, t.other);
   }
   div.append(word('dt', first(t.title), t.title), dd);
   $('tiles').append(div);
@@ -66,6 +67,9 @@ export const showMemory = (list) => {
   set(tiles[5].value, bytes(used));
   set(tiles[5].most, 'of ' + bytes(most));
   tiles[5].bar.style.width = 100 * used / Math.max(1, most) + '%';
+  const memory = of[0] || {}, r = memory.hit_ratio;
+  set(tiles[5].other, !memory.evictions ? '' : (r ? 'twice: ' + percent(r.twice) + ' instead of ' + percent(r.now) + '. ' : '')
+    + 'A copy lives ' + long(memory.eviction_age || 0));
 };
 // asked says how often the database was asked in the last minutes, and how much was answered.
 export const asked = () => {

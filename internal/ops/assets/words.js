@@ -38,7 +38,7 @@ export const words = {
   "last change": "when the change feed last reported that this row has changed",
   "list": "what a query of a table finds",
   "looks": "how often memory was looked into for the answer to a statement, which the database gave all the same",
-  "memory": "bytes of the copies in memory, of those that they may take (cache.memory)",
+  "memory": "bytes of the copies in memory, of those that they may take (cache.memory). Below: which part of the answers would come from twice the memory, by an estimate, and how long a copy is there before others need its room",
   "name": "the name of the table, or of the resource, in paths",
   "not visible yet": "for how long the oldest change has been known that new reads of the database may not see yet",
   "position": "a point in the change feed. The log, the console, /-/feed and --explain spell it as the database does: PostgreSQL 0/B922D78, MariaDB and MySQL binlog.000012:4711, SQLite a counter",
