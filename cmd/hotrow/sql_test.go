@@ -53,7 +53,8 @@ func TestServe_SQL(t *testing.T) {
 // TestServe_SQLFromMemory: with sql.mode serve psql is answered from memory, and reads what it has
 // written.
 func TestServe_SQLFromMemory(t *testing.T) {
-	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'one');"))
+	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY, b text);"+
+		"INSERT INTO t VALUES (1, 'one');"))
 	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0", "HOTROW_SQL_MODE=serve"}, database)
 	until(t, r.log, r.complete)
 	through := r.sqlURL(database)
