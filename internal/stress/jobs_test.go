@@ -48,9 +48,18 @@ func (w *world) job() job {
 
 func (w *world) next() int64 { return w.value.Add(1) }
 
+// hotJob returns some transaction, one in three of a row that is asked for the most.
+func (w *world) hotJob() job {
+	if rand.IntN(3) == 0 {
+		return w.flatJobOf(1 + rand.IntN(hotFlats))
+	}
+	return w.job()
+}
+
 // flatJob inserts, updates or deletes a row of flat.
-func (w *world) flatJob() job {
-	k := 1 + rand.IntN(flats)
+func (w *world) flatJob() job { return w.flatJobOf(1 + rand.IntN(flats)) }
+
+func (w *world) flatJobOf(k int) job {
 	return job{[]int64{int64(lockFlat + k)}, func() []stmt { return []stmt{w.flatStmt(k)} }}
 }
 

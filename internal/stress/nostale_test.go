@@ -53,8 +53,9 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 				p.memory = 128 << 10
 			}
 			s := newStand(t, url, p)
-			ws := &writers{t: t, world: w, url: url}
+			ws := &writers{t: t, world: w, url: url, hot: true}
 			rs := newReaders(s, w)
+			rs.hot = true
 
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -82,6 +83,8 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 				parts = append(parts, &ws.held)
 			}
 			work(t, length(time.Second/2), parts...)
+			// What keeps a load that a change has overtaken is seen by so many in nearly each run.
+			until(t, "many answers from memory", func() bool { return rs.hits.Load() >= 200 })
 			if feed.disk {
 				ws.breathe(ctx, &wg)
 				until(t, "something comes from the disk", func() bool { return s.recalled() > 0 })

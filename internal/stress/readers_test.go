@@ -2,6 +2,7 @@ package stress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -38,6 +39,10 @@ type readers struct {
 	// replica says that a standby is read: an answer that comes from there may be as old as
 	// it says.
 	replica bool
+
+	// hot has half of the reads ask for what is changed the most, three times each: as it is
+	// loaded and as it changes. A copy that must not be there is seen at once.
+	hot bool
 
 	comes *comings // of a resource that comes and goes; nil: none does
 
@@ -83,8 +88,12 @@ func (rs *readers) run(ctx context.Context, wg *sync.WaitGroup, n int) {
 	})
 }
 
-// once makes one read.
+// once makes one read, or three of what is asked for the most.
 func (rs *readers) once(c road) error {
+	if rs.hot && rand.IntN(2) == 0 {
+		p := rs.pages[depts+emps+rand.IntN(hotFlats)]
+		return errors.Join(rs.ask(c, p, false), rs.ask(c, p, false), rs.ask(c, p, false))
+	}
 	p := rs.pages[rand.IntN(len(rs.pages))]
 	if rand.IntN(3) == 0 {
 		p = rs.pages[rand.IntN(depts)] // the nested ones are few and change the most
@@ -97,10 +106,15 @@ func (rs *readers) once(c road) error {
 	case list:
 		p = rs.lists[rand.IntN(len(rs.lists))]
 	}
+	return rs.ask(c, p, list && wire)
+}
+
+// ask asks for a page; plainly: for no more than the page.
+func (rs *readers) ask(c road, p *page, plainly bool) error {
 	headers := p.headers()
 	var upto uint64
 	switch n := rand.IntN(100); {
-	case list && wire: // QUERY asks for no more
+	case plainly: // QUERY asks for no more
 	case n < 8:
 		headers = append(headers, "Cache-Control: no-cache")
 		rs.direct.Add(1)

@@ -18,6 +18,7 @@ const (
 	depts, emptyDepts = 12, 2
 	emps              = 60
 	flats             = 120
+	hotFlats          = 6 // the first ones, which are asked for and changed the most
 	sides             = 20
 	bulks             = 12_000
 )

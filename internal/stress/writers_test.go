@@ -23,6 +23,7 @@ type writers struct {
 	t     testing.TB
 	world *world
 	url   string
+	hot   bool        // one in three transactions changes what is asked for the most
 	ghost atomic.Bool // commits that wait for a standby are being held
 	calm  atomic.Bool // nothing is written for a while
 
@@ -49,7 +50,12 @@ func (ws *writers) start(ctx context.Context, wg *sync.WaitGroup, sync string, w
 			if w.held && !ws.ghost.Load() || ws.calm.Load() {
 				continue
 			}
-			if err := w.run(ws.world.job()); err != nil {
+			// A row whose change is held is not kept: those that are asked for most are not held.
+			j := ws.world.job
+			if ws.hot && !w.held {
+				j = ws.world.hotJob
+			}
+			if err := w.run(j()); err != nil {
 				ws.t.Errorf("writer: %v", err)
 				return
 			}
