@@ -60,6 +60,7 @@ func blindSpots() []blindSpot {
 }
 
 func TestPostgres_BlindSpots(t *testing.T) {
+	t.Parallel()
 	for _, b := range blindSpots() {
 		t.Run(b.name, func(t *testing.T) {
 			at := dbtest.Postgres(t)
