@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -152,6 +153,38 @@ func (f *Freshness) Question(table string, where []query.Term) *fresh.Question {
 		return &d.Question
 	}
 	return all
+}
+
+// Keys returns the keys of all rows of a table that may meet conditions, and the columns that keys
+// are made of; nil: the conditions do not tell.
+func (f *Freshness) Keys(table string, where []query.Term) (keys, columns []string) {
+	form := f.formOf(table)
+	if form == nil || form.root == nil || len(form.root.key) == 0 {
+		return nil, nil
+	}
+	columns = form.root.key
+	var own []query.Term
+	for _, t := range where {
+		if (t.Op == query.Eq || t.Op == query.In) &&
+			slices.Contains(columns, form.table.Columns[t.Column].Name) {
+			own = append(own, t)
+		}
+	}
+	if len(own) == 0 {
+		return nil, nil
+	}
+	q := f.Question(table, own)
+	if q == nil {
+		return nil, nil
+	}
+	for _, tag := range q.Tags {
+		c := tag.TagColumns
+		if c == nil || !slices.Equal(c.Columns, columns) || len(c.Folded) > 0 {
+			return nil, nil
+		}
+		keys = append(keys, tag.Key)
+	}
+	return keys, columns
 }
 
 // byKey reports whether all tags of d name a row by its key.

@@ -84,8 +84,8 @@ type Copy struct {
 	of     *resource.Freshness
 	set    *fresh.ReadSet
 	number uint64 // of the meaning
-	table  string // that it is of
-	at     int64  // when it had come: what it shows may be of then
+	found  found
+	at     int64 // when it had come: what it shows may be of then
 	digest [16]byte
 
 	exact    bool // the order of its rows counts
@@ -116,7 +116,7 @@ const (
 	lookLimit = 500 * time.Millisecond
 
 	// fencePause is between two fences that are taken for writes of clients.
-	fencePause = 5 * time.Millisecond
+	fencePause = 2 * time.Millisecond
 )
 
 // New returns a Cache of nothing. Close it before the Set.

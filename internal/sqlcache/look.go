@@ -30,6 +30,8 @@ type Look struct {
 	lent    *tier.Reader  // that has lent the answer of a hit
 	message *row.Document // that answer
 
+	found    found
+	rows     int    // that have come
 	recorded []byte // of the server's answer, its rows behind what describes them
 	columns  int    // bytes of recorded that do
 	counted  int    // bytes that are counted
@@ -67,11 +69,14 @@ func (c *Cache) Look(s *Session, a *Ask, asked bool) *Look {
 	case c.known() != m:
 		return &Look{Why: WhyCatalogue}
 	}
-	l.p = p
-	if !asked && l.Why == Looked && c.closed.is(p.rel.id) {
+	where := c.conditions(of, p, f, a.Reading.st)
+	l.p, l.found.table = p, p.rel.id
+	l.found.keys, _ = of.Keys(p.rel.id, where)
+	l.found.whole = !a.Reading.st.Count
+	if !asked && l.Why == Looked && c.closed.is(&l.found) {
 		l.Why = WhyClosed
 	}
-	if q := of.Question(p.rel.id, c.conditions(of, p, f, a.Reading.st)); q != nil {
+	if q := of.Question(p.rel.id, where); q != nil {
 		l.lease = of.Begin(row.Key(l.key[:]), q)
 	}
 	return l
@@ -101,7 +106,7 @@ func (c *Cache) find(l *Look, s *Session, a *Ask) Why {
 func (c *Cache) isGood(l *Look, s *Session, one *Copy) Why {
 	switch {
 	// The order matters: a table is opened when the versions have moved.
-	case c.closed.is(one.table):
+	case c.closed.is(&one.found):
 		return WhyClosed
 	case !c.isValid(one):
 		return Looked
@@ -201,6 +206,9 @@ func (l *Look) Number() uint64 { return l.m.number }
 // Record adds a message to what Keep keeps: those that describe columns come first. It reports
 // false if there is no room.
 func (l *Look) Record(kind byte, body []byte, describes bool) bool {
+	if kind == 'D' {
+		l.rows++
+	}
 	if !l.c.serves || l.lease == nil {
 		return true
 	}
@@ -240,9 +248,10 @@ func (l *Look) Keep(s *Session, digest, described [16]byte) {
 		return
 	}
 	c.recorded.Add(-int64(l.counted))
-	one := &Copy{of: l.of, number: l.m.number, table: l.p.rel.id, at: resource.Clock(),
+	one := &Copy{of: l.of, number: l.m.number, found: l.found, at: resource.Clock(),
 		digest: digest, exact: l.p.exact, compared: l.p.exact || !l.p.limited,
 		columns: l.columns, described: described}
+	one.found.whole = l.found.whole && l.rows == len(l.found.keys)
 	l.of.Finish(l.lease, stateOf(digest), nil, func(set *fresh.ReadSet) {
 		one.set = set
 		doc := row.NewDocument("", copyFormat, l.recorded, stateOf(digest), l.lease.Stamp)

@@ -16,7 +16,13 @@ type Form struct {
 
 	text    string // what tells the effects
 	once    sync.Once
-	effects []sqlread.Effect
+	effects []effect
+}
+
+// An effect is what one statement of a text does.
+type effect struct {
+	sqlread.Effect
+	rows *Reading // of Effect.Rows; nil: it is not eligible
 }
 
 // A Reading is what is known of a text by itself. It never changes, but for what is found out when
@@ -35,6 +41,11 @@ type Former interface {
 	// FormOf returns the form of those with a shape; nil: it is not known.
 	FormOf(shape []byte) *Form
 }
+
+// nobody knows a Form.
+type nobody struct{}
+
+func (nobody) FormOf([]byte) *Form { return nil }
 
 // Read reads a text, which it keeps. The Form of an eligible one does not keep it.
 func Read(text string, known Former) *Reading {
@@ -84,9 +95,17 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 func (r *Reading) Is(text []byte) bool { return r.text == string(text) }
 
 // Effects returns what the statements of the text do.
-func (f *Form) Effects() []sqlread.Effect {
+func (f *Form) Effects() []effect {
 	f.once.Do(func() {
-		f.effects = sqlread.Effects(f.text)
+		for _, e := range sqlread.Effects(f.text) {
+			one := effect{Effect: e}
+			if e.Rows != "" {
+				if rows := Read(e.Rows, nobody{}); rows.st != nil {
+					one.rows = rows
+				}
+			}
+			f.effects = append(f.effects, one)
+		}
 	})
 	return f.effects
 }
@@ -94,7 +113,7 @@ func (f *Form) Effects() []sqlread.Effect {
 // unknown is the reading of a text that nobody has read: it may do anything.
 var unknown = func() *Reading {
 	f := &Form{Reason: sqlread.TooLong}
-	f.once.Do(func() { f.effects = []sqlread.Effect{{Unread: true}} })
+	f.once.Do(func() { f.effects = []effect{{Effect: sqlread.Effect{Unread: true}}} })
 	return &Reading{Form: f}
 }()
 

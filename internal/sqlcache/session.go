@@ -1,6 +1,8 @@
 package sqlcache
 
 import (
+	"slices"
+
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/sqlread"
 )
@@ -73,9 +75,10 @@ func (s *Session) Doubt() {
 // Doubts returns how often that was said.
 func (s *Session) Doubts() uint64 { return s.doubts }
 
-// Do says that a text is about to be sent to the server. within says that the session is in a
-// transaction for sure. It reports whether other statements may be prepared afterwards.
-func (s *Session) Do(r *Reading, within bool) (names bool) {
+// Do says that a text is about to be sent to the server, with the values of a; nil: nobody knows
+// them. within says that the session is in a transaction for sure. It reports whether other
+// statements may be prepared afterwards.
+func (s *Session) Do(r *Reading, a *Ask, within bool) (names bool) {
 	m := s.c.recent()
 	within = within && !s.left
 	for _, e := range r.Effects() {
@@ -88,13 +91,13 @@ func (s *Session) Do(r *Reading, within bool) (names bool) {
 		}
 		switch doing {
 		case sqlread.Writes:
-			tables, ok := s.changes(m, &e)
+			changes, ok := s.changes(m, &e, a)
 			if !ok {
 				s.anything(within)
 				within = false
 				continue
 			}
-			s.writes(write{tables: tables}, within)
+			s.writes(write{changes: changes}, within)
 		case sqlread.Sets:
 			s.Doubt()
 		case sqlread.Names:
@@ -133,9 +136,9 @@ func (s *Session) anything(within bool) {
 	s.left = true
 }
 
-// changes returns the tables whose rows a statement may change, if it runs no code of users. While
-// the state of the session is not known a name may be that of a table in any schema.
-func (s *Session) changes(m *meaning, e *sqlread.Effect) (tables []string, ok bool) {
+// changes returns what a statement may change, if it runs no code of users. While the state of the
+// session is not known a name may be that of a table in any schema.
+func (s *Session) changes(m *meaning, e *effect, a *Ask) (list []change, ok bool) {
 	f := s.Known()
 	if e.Schema.IsEmpty() && s.temps || f != nil && f.Database != m.Database {
 		return nil, false
@@ -145,7 +148,14 @@ func (s *Session) changes(m *meaning, e *sqlread.Effect) (tables []string, ok bo
 		if rel == nil || !rel.proved {
 			return nil, false
 		}
-		return rel.writes, true
+		if e.Adds {
+			return []change{{table: rel.id, adds: true}}, true
+		}
+		list = rel.changes()
+		if f != nil {
+			list[0].keys = s.c.keysOf(m, f, e, a)
+		}
+		return list, true
 	}
 	name := e.Table.String()
 	for _, byName := range m.bySchema {
@@ -153,10 +163,40 @@ func (s *Session) changes(m *meaning, e *sqlread.Effect) (tables []string, ok bo
 			if !rel.proved {
 				return nil, false
 			}
-			tables = append(tables, rel.writes...)
+			list = append(list, rel.changes()...)
 		}
 	}
-	return tables, len(tables) > 0
+	return list, len(list) > 0
+}
+
+// changes returns what a change of a row changes along foreign keys, its own table first.
+func (r *relation) changes() (list []change) {
+	for _, table := range r.writes {
+		list = append(list, change{table: table})
+	}
+	return list
+}
+
+// keysOf returns the keys of all rows that a statement changes or removes; nil: nobody knows them,
+// or it changes keys.
+func (c *Cache) keysOf(m *meaning, f *Fingerprint, e *effect, a *Ask) []string {
+	of := c.fresh.Now()
+	if e.rows == nil || a == nil || of == nil {
+		return nil
+	}
+	rows := *a
+	rows.Reading, rows.Rows, rows.Results = e.rows, 0, nil
+	p, why := c.plan(m, f, &rows)
+	if why != Looked {
+		return nil
+	}
+	keys, columns := of.Keys(p.rel.id, c.conditions(of, p, f, e.rows.st))
+	for _, set := range e.Sets {
+		if slices.ContainsFunc(columns, set.Is) {
+			return nil
+		}
+	}
+	return keys
 }
 
 // writes closes what a statement writes, or notes it until the transaction ends.

@@ -118,6 +118,14 @@ func (w *writer) write() {
 		w.exec(fmt.Sprintf("DELETE FROM %s WHERE id = $1", table), id)
 		delete(w.rows, id)
 		delete(w.parts, id)
+	case op < 10 && table == "whole" && w.r.IntN(2) == 0: // the row has another key, and what goes with it
+		to := w.of*1_000_000 + w.r.IntN(30)
+		if _, had := w.rows[to]; !had {
+			w.exec("UPDATE whole SET n = n, id = $1 WHERE id = $2", to, id)
+			w.rows[to], w.parts[to] = w.rows[id], w.parts[id]
+			delete(w.rows, id)
+			delete(w.parts, id)
+		}
 	case op < 10 && table == "whole":
 		w.exec("INSERT INTO part (of, part) VALUES ($1, $2)", w.of, id)
 		w.parts[id]++

@@ -27,6 +27,14 @@ type Effect struct {
 	Unread        bool // the text could not be read: it may prepare statements, too
 	Schema, Table Name // of Writes
 
+	// Adds says that a write adds rows and changes none.
+	Adds bool
+
+	// Rows is a SELECT that finds the rows which a write changes or removes, and Sets are the
+	// columns that it sets; "": nobody knows which rows.
+	Rows string
+	Sets []Name
+
 	// Names are those that stand in the statement, as the database stores them. If one is that of
 	// a function, type or view of users, the statement may do anything.
 	Names []string
@@ -65,6 +73,7 @@ type effect struct {
 	Effect
 	before string // the word in front of the token; "": it is none
 	seen   map[string]bool
+	rows   changed
 }
 
 // statement reads a statement up to what separates it from the next.
@@ -75,6 +84,7 @@ func (e *effect) statement() bool {
 		e.Doing = Reads
 	case "insert", "update", "delete":
 		e.Doing = Writes
+		e.rows.first = first
 		if !e.target(first) {
 			return false
 		}
@@ -184,8 +194,14 @@ func (e *effect) target(first string) bool {
 			return false
 		}
 	}
-	if e.wordText() == "only" && !e.next() {
-		return false
+	if e.wordText() == "only" {
+		if e.rows.vague = true; !e.next() {
+			return false
+		}
+	}
+	e.rows.from = e.at - len(e.tok.text)
+	if e.tok.kind == quoted {
+		e.rows.from -= 2
 	}
 	name, ok := e.plainName()
 	if !ok {
@@ -212,6 +228,7 @@ func (e *effect) plainName() (n Name, ok bool) {
 		return n, false
 	}
 	n = Name{e.tok.text, e.tok.kind == quoted}
+	e.rows.end = e.at
 	return n, e.next()
 }
 
@@ -222,6 +239,9 @@ func (e *effect) rest() bool {
 	}
 	called := e.before == "into" // a bracket follows what is no function
 	for e.tok.kind != end && !e.isMark(";") {
+		if e.Doing == Writes {
+			e.rows.see(e)
+		}
 		text, name := e.wordText(), false
 		switch e.tok.kind {
 		case quoted:
@@ -242,9 +262,13 @@ func (e *effect) rest() bool {
 		}
 		called = !name && e.tok.kind != quoted || harmless[text] != ""
 		e.before = text
+		e.rows.end = e.at
 		if !e.next() {
 			return false
 		}
+	}
+	if e.Doing == Writes {
+		e.rows.tell(e)
 	}
 	return true
 }

@@ -55,6 +55,43 @@ func TestEffects(t *testing.T) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
+	for _, tt := range []struct{ text, want string }{
+		{"insert into t values (1)", "adds"},
+		{"insert into t select * from u where a = 1 returning b", "adds"},
+		{"insert into t values (1) on conflict do nothing", ""},
+		{"insert into t values (1) on conflict (a) do update set b = 1 where t.c", ""},
+		{"update t set a = 1", ""},
+		{"update t set a = 1 where id = 2", "SELECT 1 FROM t WHERE id = 2 sets a"},
+		{`UPDATE "t" SET "a" = $1, b=b+1 WHERE "t"."id" = $2 RETURNING *`,
+			`SELECT 1 FROM "t" WHERE "t"."id" = $2 sets a b`},
+		{"update s.t as x set a = max(b, c), d = (select e from u where f = 1) where x.id = 2",
+			"SELECT 1 FROM s.t as x WHERE x.id = 2 sets a d"},
+		{"update t set (a, b) = (1, 2) where id = 2", ""},
+		{"update t set a = 1 from u where id = 2", ""},
+		{"update only t set a = 1 where id = 2", ""},
+		{"update t set a[1] = 2, b.c = 3 where id = 2", "SELECT 1 FROM t WHERE id = 2 sets a b"},
+		{"delete from t where id = 2 and a > 3", "SELECT 1 FROM t WHERE id = 2 and a > 3"},
+		{"delete from t where id = 2 -- x", "SELECT 1 FROM t WHERE id = 2"},
+		{"delete from t as x using u where x.id = 2", ""},
+		{"delete from t", ""},
+	} {
+		e := Effects(tt.text)[0]
+		got := e.Rows
+		if e.Adds {
+			got = "adds"
+		}
+		for i, n := range e.Sets {
+			if i == 0 && got != "" {
+				got += " sets"
+			}
+			if got != "" {
+				got += " " + n.String()
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
+		}
+	}
 	e := Effects(`UPDATE "S".T SET a = u.F FROM u`)[0]
 	if e.Schema.String() != "S" || e.Table.String() != "t" || !slices.Contains(e.Names, "f") {
 		t.Errorf("%+v", e)

@@ -39,6 +39,7 @@ type group struct {
 	portal, name string // that Bind has named
 	told         string // what Describe has named
 	bound        bool   // one Bind has come
+	binds        int    // so many have
 	run          bool   // and one Execute
 	part         uint64 // of what the client has sent, in which the first Bind was
 }
@@ -129,6 +130,7 @@ func (g *group) bind(one *prepared, portal, name string, b []byte) {
 		g.passes(sqlcache.WhyName)
 	}
 	g.usesName(name)
+	g.binds++
 	g.bound, g.one, g.portal, g.name = true, one, portal, name
 	if one == nil {
 		return
@@ -179,6 +181,16 @@ func valuesSize(b []byte) int {
 		}
 	}
 	return at
+}
+
+// asked returns the values with which the portal is run, or a simple query; nil: nobody knows them.
+// part is of what the client sends.
+func (g *group) asked(portal string, part uint64) *sqlcache.Ask {
+	if g.binds == 0 && portal == "" && g.ask.Told == msgQuery ||
+		g.binds == 1 && portal == g.portal && part == g.part {
+		return &g.ask
+	}
+	return nil
 }
 
 // describe sees that a statement or portal is to be described: one, or nobody knows which.

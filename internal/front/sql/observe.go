@@ -80,7 +80,7 @@ func (o *observer) message(kind byte, body []byte) {
 			one.known = o.shapes.tooLong()
 		}
 		g.query(one)
-		o.run(one)
+		o.run(one, "")
 		o.names.forget("")
 	case msgParse:
 		o.parse(body)
@@ -91,12 +91,12 @@ func (o *observer) message(kind byte, body []byte) {
 	case msgExecute:
 		t, ok := texts(body, 1)
 		if !ok {
-			o.run(nil)
+			o.run(nil, "")
 			break
 		}
 		one := o.portals[string(t[0])]
 		g.execute(one, string(t[0]), body[len(t[0])+1:])
-		o.run(one)
+		o.run(one, string(t[0]))
 	case msgClose:
 		if t, ok := texts(body, 1); ok && len(t[0]) > 0 {
 			if name := string(t[0][1:]); t[0][0] == 'S' {
@@ -166,13 +166,13 @@ func (o *observer) bind(body []byte) {
 }
 
 // run counts a statement that is run; nil: nobody knows which.
-func (o *observer) run(one *prepared) {
+func (o *observer) run(one *prepared, portal string) {
 	if o.of != nil {
 		reading := sqlcache.Unknown()
 		if one != nil {
 			reading = one.reading
 		}
-		if o.of.Do(reading, o.group.inside) {
+		if o.of.Do(reading, o.group.asked(portal, o.part), o.group.inside) {
 			o.names.doubt()
 		}
 		o.group.asks = o.group.asks || one != nil && asksFor(reading)
