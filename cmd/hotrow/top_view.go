@@ -67,8 +67,8 @@ func renderTop(f *ops.Frame, events []ops.Event, v topView) string {
 		add(topPlain, "%-9s %d documents, %.1f of %.1f MiB, %d evicted", t.Name, t.Entries,
 			float64(t.Bytes)/(1<<20), float64(t.MaxBytes)/(1<<20), t.Evictions)
 		if r := t.HitRatio; r != nil && t.Evictions > 0 {
-			add(topPlain, "          with twice the memory %.0f%% of the requests instead of %.0f%%, with "+
-				"half %.0f%%; a copy lives %v", 100*r.Twice, 100*r.Now, 100*r.Half,
+			add(topPlain, "          with twice the memory %.0f%% of the requests instead of "+
+				"%.0f%%, with half %.0f%%; a copy lives %v", 100*r.Twice, 100*r.Now, 100*r.Half,
 				time.Duration(t.EvictionAge).Round(time.Second))
 		}
 	}

@@ -105,7 +105,8 @@ func looks(t *testing.T, browser *browsertest.Browser, url string, view browsert
 	tab.Open(url + "/")
 	tab.Until("document.querySelectorAll('#charts canvas').length === 6 && document.querySelector('#resources bdi')")
 	tab.Until("[...document.querySelectorAll('#tiles b')].filter((b) => b.textContent !== '–').length >= 6")
-	tab.Until("document.querySelector('#tiles').textContent.includes('twice: 94.0 % instead of 91.0 %. A copy lives 4 h')")
+	tab.Until("document.querySelector('#tiles').textContent.includes(" +
+		"'twice: 94.0 % instead of 91.0 %. A copy lives 4 h')")
 	return tab
 }
 

@@ -188,15 +188,6 @@ func families() [numMetrics]family {
 				"waited) or late (the document had gone, or is too large)."},
 		cacheCopyBytes: {"cache_copy_bytes", gauge, tier,
 			"Bytes that compressed copies take, of those of the documents."},
-		cacheEvictionAge: {"cache_eviction_age_seconds", gauge, nil,
-			"How long what is evicted from memory was there, lately; 0: nothing was evicted."},
-		cacheHitRatio: {"cache_hit_ratio", gauge, []string{"memory"},
-			"Part of the requests that memory answers lately (now), and would answer with half " +
-				"and with twice the memory: an estimate."},
-		cacheLimboBytes: {"cache_limbo_bytes", gauge, nil,
-			"Bytes of memory that were freed and wait for readers."},
-		cacheWasteBytes: {"cache_waste_bytes", gauge, nil,
-			"Bytes of memory that rounding and free slots take."},
 		cacheability: {"cacheability", gauge, resource,
 			"Share of the fills that may be stored, 0 to 1."},
 		cacheLists:    {"cache_lists_total", counter, []string{"source", "result"}, listsHelp},
@@ -223,7 +214,8 @@ func families() [numMetrics]family {
 			"Access log lines dropped because the file was too slow or failed."},
 	}
 	for _, more := range []map[metricID]family{diskFamilies(), httpFamilies(), wireFamilies(),
-		respFamilies(), memcacheFamilies(), sqlFamilies(), linksFamilies(), careFamilies()} {
+		respFamilies(), memcacheFamilies(), sqlFamilies(), linksFamilies(), careFamilies(),
+		memoryFamilies()} {
 		for id, f := range more {
 			all[id] = f
 		}
@@ -420,5 +412,20 @@ func diskFamilies() map[metricID]family {
 			"Records and files whose bytes were not what was written."},
 		diskFileBytes: {"disk_file_bytes", gauge, []string{"state"},
 			"Bytes of the file's pages: used or free."},
+	}
+}
+
+// memoryFamilies are the metrics of memory alone.
+func memoryFamilies() map[metricID]family {
+	return map[metricID]family{
+		cacheEvictionAge: {"cache_eviction_age_seconds", gauge, nil,
+			"How long what is evicted from memory was there, lately; 0: nothing was evicted."},
+		cacheHitRatio: {"cache_hit_ratio", gauge, []string{"memory"},
+			"Part of the requests that memory answers lately (now), and would answer with half " +
+				"and with twice the memory: an estimate."},
+		cacheLimboBytes: {"cache_limbo_bytes", gauge, nil,
+			"Bytes of memory that were freed and wait for readers."},
+		cacheWasteBytes: {"cache_waste_bytes", gauge, nil,
+			"Bytes of memory that rounding and free slots take."},
 	}
 }

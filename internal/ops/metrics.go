@@ -44,14 +44,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(buildInfo, 1, c.o.Version, c.o.Commit, runtime.Version())
 	e.tables(&s)
 	for i := range s.Tiers {
-		t := &s.Tiers[i]
-		e.value(cacheEntries, float64(t.Entries), t.Name)
-		e.value(cacheBytes, float64(t.Bytes), t.Name)
-		e.value(cacheEvictions, float64(t.Evictions), t.Name)
-		e.value(cacheCopyBytes, float64(t.CopyBytes), t.Name)
-		if t.Name == "memory" {
-			e.memory(t)
-		}
+		e.tier(&s.Tiers[i])
 	}
 	if s.Disk != nil {
 		e.disk(s.Disk)

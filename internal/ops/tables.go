@@ -160,6 +160,17 @@ func (e *emitter) source(source string, c *sourceCounts) {
 	e.value(cacheLists, float64(c.lists.Unchanged), source, "unchanged")
 }
 
+// tier emits what a tier holds.
+func (e *emitter) tier(t *Tier) {
+	e.value(cacheEntries, float64(t.Entries), t.Name)
+	e.value(cacheBytes, float64(t.Bytes), t.Name)
+	e.value(cacheEvictions, float64(t.Evictions), t.Name)
+	e.value(cacheCopyBytes, float64(t.CopyBytes), t.Name)
+	if t.Name == "memory" {
+		e.memory(t)
+	}
+}
+
 // memory emits what is told of memory alone.
 func (e *emitter) memory(t *Tier) {
 	e.value(cacheEvictionAge, time.Duration(t.EvictionAge).Seconds())

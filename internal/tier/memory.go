@@ -65,7 +65,7 @@ type Memory struct {
 	evicted   atomic.Uint64
 	loads     atomic.Uint64 // puts of what was not held
 	latest    atomic.Int64  // Stamp.At of the last put
-	age       atomic.Int64  // of what is evicted, by Stamp.At: a mean in which the last 64 weigh most
+	age       atomic.Int64  // of what is evicted: a mean in which the last 64 weigh most
 	divided   atomic.Int64  // what the rest took when the arena was given what is left
 	closed    atomic.Bool
 }
