@@ -50,6 +50,10 @@ type Protocol interface {
 // call is the last one for the connection.
 type Ender interface{ End(c *Conn) }
 
+// A LastReader is a Protocol that wants what it has not consumed when the peer of the client of a
+// Link has ended its side: rest, which no Step will see again. It may Pass it on.
+type LastReader interface{ Rest(c *Conn, rest []byte) }
+
 // A Prefetcher is a Protocol that can use to see the first bytes of several
 // connections before it steps over any of them, to begin what takes long. It is
 // a hint: Step gets the same bytes whatever Prefetch does, and is also called

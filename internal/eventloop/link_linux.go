@@ -146,6 +146,9 @@ func (c *conn) pass(b []byte) bool {
 
 // ended goes on with a linked connection whose peer has ended its side.
 func (l *loop) ended(c *conn) {
+	if r, ok := c.proto.(LastReader); ok && !c.upstream && len(c.in) > 0 {
+		r.Rest(&c.Conn, c.in)
+	}
 	c.in, c.ready = nil, false
 	if c.upstream {
 		l.drop(c)

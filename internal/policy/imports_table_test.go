@@ -212,7 +212,7 @@ var house = []room{
 	{
 		dir:   "internal/sqlcache",
 		knows: []string{"front", "sqlread", "resource", "fresh", "source", "query", "row", "tier"},
-		tests: []string{"dbtest", "front/sql", "source/postgres", "github.com/jackc/pgx"},
+		tests: []string{"dbtest", "tlstest", "front/sql", "source/postgres", "github.com/jackc/pgx"},
 	},
 	{
 		dir: "internal/front/kv",

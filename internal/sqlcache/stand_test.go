@@ -108,23 +108,29 @@ func newStandOf(
 			return sqlfront.Upstream{Conn: c.Conn, Certificate: c.Certificate,
 				Again: func(ctx context.Context) (net.Conn, error) { return d.Again(ctx, c) }}, nil
 		}})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := s.front.Serve(l, sqlfront.Listen{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(site.Close)
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Host = l.Addr().String()
-	s.url = u.String()
+	s.url = s.listen(sqlfront.Listen{})
 	waittest.Until(t, "the feed is followed", func() bool { return set.Ready() == nil })
 	return s
+}
+
+// listen returns the URL of the database through one more listener.
+func (s *stand) listen(how sqlfront.Listen) string {
+	s.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	site, err := s.front.Serve(l, how)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(site.Close)
+	u, err := url.Parse(s.database)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	u.Host = l.Addr().String()
+	return u.String()
 }
 
 // testLog writes to the log of a test.

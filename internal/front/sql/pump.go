@@ -31,6 +31,9 @@ func (s *session) pumpClient() {
 		if err != nil {
 			switch {
 			case errors.Is(err, io.EOF):
+				if len(held) > 0 {
+					s.last(s.server, held)
+				}
 				s.server.closeWrite() // the server ends when it has answered
 			case errors.Is(err, os.ErrDeadlineExceeded): // its session has ended
 			default:

@@ -39,6 +39,13 @@ func (relay) Step(c *eventloop.Conn, in, out []byte) (int, []byte, eventloop.Nex
 	return len(in), out, eventloop.More
 }
 
+// Rest implements eventloop.LastReader.
+func (relay) Rest(c *eventloop.Conn, rest []byte) {
+	if s, _ := c.Data.(*session); s != nil {
+		s.last(c.Linked(), rest)
+	}
+}
+
 // Tick implements eventloop.Protocol. When hotrow stops it ends a session in which nothing is
 // under way, and the client hears why.
 func (relay) Tick(c *eventloop.Conn, out []byte) ([]byte, eventloop.Next) {

@@ -20,7 +20,7 @@ var nothing = []byte{msgSync, 0, 0, 0, headSize - 1}
 // it is not whole yet.
 func (t *track) held(p []byte) (n int, waits bool) {
 	o := t.observer
-	if o == nil || !o.serves || !t.idle || !t.rests() || isShow(p) {
+	if o == nil || !o.serves || t.closes || !t.idle || !t.rests() || isShow(p) {
 		return 0, false
 	}
 	n, waits = groupOf(p)

@@ -210,6 +210,14 @@ func (s *session) forward(server side, p, out []byte) (n int, answered []byte) {
 	return n, out
 }
 
+// last passes on what was held back of a client that has ended its side: the server answers some
+// messages before their Sync.
+func (s *session) last(server side, held []byte) {
+	if v, ok := s.track.last(held); ok {
+		s.pass(server, &v, held)
+	}
+}
+
 // pass passes on what a verdict says of bytes that p begins with. What the server does not take is
 // lost: what it has said last comes first.
 func (s *session) pass(server side, v *verdict, p []byte) {

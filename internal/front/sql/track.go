@@ -17,6 +17,7 @@ type track struct {
 	waiting  int        // groups whose answer has not ended
 	idle     bool       // the server is in no transaction, by its last ReadyForQuery
 	failed   bool       // it is in one that has failed
+	closes   bool       // the client sends no more
 	ended    bool       // hotrow has ended the session
 	groups   uint64     // that have been answered
 	pieces   [][]byte   // of what has come last; its memory belongs to the server's side
@@ -69,6 +70,14 @@ func (t *track) forward(p, out []byte) (v verdict, ok bool) {
 		t.catchUp(&v, p, true)
 	}
 	return v, true
+}
+
+// last is forward of what was held back, when the client sends no more.
+func (t *track) last(held []byte) (v verdict, ok bool) {
+	t.mu.Lock()
+	t.closes = true
+	t.mu.Unlock()
+	return t.forward(held, nil)
 }
 
 // answer notes what the server has sent. It returns the pieces of p that go to the client, which
