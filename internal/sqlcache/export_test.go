@@ -18,3 +18,6 @@ const (
 func (c *Cache) Rests() bool {
 	return c.reader.rests.Load() && resource.Clock()-c.readAt.Load() > int64(lookLimit)
 }
+
+// Number returns that of the definitions at present.
+func (c *Cache) Number() uint64 { return c.NewSession(0).Number() }

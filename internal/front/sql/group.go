@@ -23,6 +23,7 @@ type group struct {
 	first   bool // it is the first of what has come, and began with it
 	asks    bool // the state of the session is of use
 	doubts  uint64
+	number  uint64 // of the definitions
 
 	why     sqlcache.Why // it is passed on; "": nothing speaks against a look
 	defines []define
@@ -137,7 +138,7 @@ func (g *group) bind(one *prepared, portal, name string, b []byte) {
 	}
 	g.ask.Reading, g.ask.Types = one.reading, one.types
 	if !slices.ContainsFunc(g.defines, func(d define) bool { return d.one == one }) {
-		g.ask.Described = one.described
+		g.ask.Described = one.describedBy(g.number)
 	}
 	formats, rest, ok := cut(b, 2)
 	if !ok {

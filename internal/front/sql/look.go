@@ -37,7 +37,7 @@ func (o *observer) begins(waiting int, idle bool) {
 	g.first = o.clean
 	o.clean = false
 	if o.of != nil {
-		g.doubts = o.of.Doubts()
+		g.doubts, g.number = o.of.Doubts(), o.of.Number()
 	}
 }
 
@@ -95,7 +95,7 @@ func (o *observer) answer(g *group, l *sqlcache.Look) {
 	a := l.Answer()
 	o.out, o.fromMemory = g.answer(o.out, a), true
 	if g.ask.Told == 'S' || g.ask.Told == 'P' {
-		g.one.described = a.Described
+		g.one.answered(a.Described, g.ask.Told)
 	}
 	for i := range g.defines { // of no name
 		g.defines[i].one.number = l.Number()

@@ -3,6 +3,7 @@ package sqlfront
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"sync/atomic"
 
 	"github.com/hotrow/hotrow/internal/front"
 )
@@ -12,11 +13,43 @@ type prepared struct {
 	*known
 	types []uint32 // of its parameters, as the client has said
 
-	// described is a digest of what the server has said of its parameters and columns. blind says
-	// that it has said so and nobody has seen it.
+	// described is a digest of what the server has said of its parameters and columns; told says
+	// of which it has. blind says that it has said so and nobody has seen it.
 	described [16]byte
+	told      struct{ parameters, columns bool }
 	blind     bool
-	number    uint64 // of the definitions by which memory has answered what prepares it
+	number    uint64 // of the definitions by which it was prepared, or answered from memory
+	unlike    uint64 // a number that no other statement has; 0: none was needed
+}
+
+// lastUnlike is the last prepared.unlike.
+var lastUnlike atomic.Uint64
+
+// describedBy returns what tells the statement from another with the same text, by definitions of a
+// number. The server keeps the types of parameters and columns that it was prepared by. Who was not
+// told of them is like all others who have prepared it by these definitions, and like nobody later.
+func (p *prepared) describedBy(number uint64) [16]byte {
+	d := p.described
+	if number == p.number || p.told.parameters && p.told.columns {
+		return d
+	}
+	if p.unlike == 0 {
+		p.unlike = lastUnlike.Add(1)
+	}
+	if !p.told.parameters {
+		binary.BigEndian.PutUint64(d[:8], p.unlike)
+	}
+	if !p.told.columns {
+		binary.BigEndian.PutUint64(d[8:], p.unlike)
+	}
+	return d
+}
+
+// answered notes what memory has told: by a Describe of a kind.
+func (p *prepared) answered(described [16]byte, told byte) {
+	p.described = described
+	p.told.columns = true
+	p.told.parameters = p.told.parameters || told == 'S'
 }
 
 // hears sees what the server says of the parameters and columns.
@@ -24,6 +57,7 @@ func (p *prepared) hears(kind byte, body []byte) {
 	if kind == msgParameters {
 		sum := sha256.Sum256(body)
 		copy(p.described[:8], sum[:])
+		p.told.parameters = true
 		return
 	}
 	columns := []byte{kind}
@@ -32,6 +66,7 @@ func (p *prepared) hears(kind byte, body []byte) {
 	}
 	sum := sha256.Sum256(columns)
 	copy(p.described[8:], sum[:])
+	p.told.columns = true
 }
 
 // setTypes reads what Parse says of parameters.

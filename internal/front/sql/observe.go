@@ -129,7 +129,7 @@ func (o *observer) described(body []byte) *prepared {
 // parse sees a statement that is prepared.
 func (o *observer) parse(body []byte) {
 	t, ok := texts(body, 2)
-	one := new(prepared)
+	one := &prepared{number: o.group.number}
 	if ok {
 		one.known = o.shapes.of(t[1])
 		one.setTypes(body[len(t[0])+len(t[1])+2:])
