@@ -19,11 +19,11 @@ import (
 
 // A wire is a session whose messages a test writes and reads itself.
 type wire struct {
-	t *testing.T
+	t testing.TB
 	net.Conn
 }
 
-func newWire(t *testing.T, url string) *wire {
+func newWire(t testing.TB, url string) *wire {
 	t.Helper()
 	h, err := connect(t, url, pgx.QueryExecModeExec).PgConn().Hijack()
 	if err != nil {
@@ -35,7 +35,7 @@ func newWire(t *testing.T, url string) *wire {
 }
 
 // group returns the bytes of messages.
-func group(t *testing.T, messages ...pgproto3.FrontendMessage) (b []byte) {
+func group(t testing.TB, messages ...pgproto3.FrontendMessage) (b []byte) {
 	t.Helper()
 	for _, m := range messages {
 		var err error

@@ -12,7 +12,7 @@ import (
 )
 
 // A Look is what memory knows of an Ask, and what may come of the server's answer to it. Its owner
-// calls Keep or Drop, once.
+// calls Keep or Drop, once; of a hit that it answers with it calls Release.
 type Look struct {
 	Why Why  // nothing else is set
 	Hit bool // memory has the answer
@@ -52,12 +52,17 @@ func (c *Cache) Look(s *Session, a *Ask, asked bool) *Look {
 	case f == nil:
 		return &Look{Why: WhySession}
 	}
-	l := &Look{c: c, key: c.keyOf(f, a), of: of, state: f, m: m, halts: c.halts.Load()}
+	l := &s.look
+	if !c.serves {
+		l = new(Look)
+	}
+	*l = Look{c: c, key: c.keyOf(f, a), of: of, state: f, m: m, halts: c.halts.Load()}
 	if !asked && s.Known() == f && c.known() == m {
 		if l.Why = c.find(l, s, a); l.Hit {
 			return l
 		}
 	}
+	l = l.Retain()
 	p, why := c.plan(m, f, a)
 	switch {
 	case why != Looked:
@@ -193,6 +198,12 @@ func (l *Look) Exact() bool { return l.p == nil && l.copy.exact || l.p != nil &&
 
 // Table returns the number of the table whose columns the answer has.
 func (l *Look) Table() uint32 { return l.p.rel.OID }
+
+// Retain returns the same, where l may be a hit that is good until the next Look of the session.
+func (l *Look) Retain() *Look {
+	one := *l
+	return &one
+}
 
 // Answer returns the messages of a hit until Release.
 func (l *Look) Answer() Answer {

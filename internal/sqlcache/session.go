@@ -25,6 +25,8 @@ type Session struct {
 	cursor         bool    // one was declared that does anything
 	left           bool    // the group may have left its transaction
 
+	look Look // a hit that is being answered with
+
 	floor   int64 // what the session has been shown may be of then
 	listens bool  // it hears notifications, which tell what others have done
 }

@@ -34,8 +34,9 @@ type group struct {
 	one  *prepared
 	over bool // there are more than defines has
 
-	order []byte // the kinds of its messages, if there are few
-	uses  bool   // it needs a statement without a name that was prepared before
+	order [front.SQLPlain + 1]byte // the kinds of its messages, if there are few
+	kinds int
+	uses  bool // it needs a statement without a name that was prepared before
 
 	portal, name string // that Bind has named
 	told         string // what Describe has named
@@ -73,8 +74,9 @@ func (g *group) define(name string, one *prepared) {
 
 // sees notes the kind of a message.
 func (g *group) sees(kind byte) {
-	if len(g.order) <= front.SQLPlain {
-		g.order = append(g.order, kind)
+	if g.kinds < len(g.order) {
+		g.order[g.kinds] = kind
+		g.kinds++
 	}
 }
 
@@ -87,7 +89,7 @@ func (g *group) usesName(name string) {
 // isPlain reports whether the group is one that memory can answer: how the answer is made up
 // follows from it.
 func (g *group) isPlain() bool {
-	switch string(g.order) {
+	switch string(g.order[:g.kinds]) {
 	case "Q", "BES", "BDES", "DBES", "PBES", "PBDES", "PDBES":
 		return len(g.defines) == 0 || g.name == ""
 	}
@@ -96,7 +98,7 @@ func (g *group) isPlain() bool {
 
 // answer appends the answer to the group.
 func (g *group) answer(out []byte, a sqlcache.Answer) []byte {
-	for _, kind := range g.order {
+	for _, kind := range g.order[:g.kinds] {
 		switch kind {
 		case msgParse:
 			out = append(out, msgParsed, 0, 0, 0, headSize-1)

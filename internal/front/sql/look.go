@@ -30,7 +30,7 @@ type timed struct {
 
 // begins notes the first message of a group. waiting is how many are under way before it.
 func (o *observer) begins(waiting int, idle bool) {
-	o.group = group{running: o.group.running[:0]}
+	o.group = group{running: o.group.running[:0], describing: o.group.describing[:0]}
 	g := &o.group
 	g.quiet, g.inside = waiting == 0 && idle, waiting == 0 && !idle
 	g.within = !idle
@@ -72,7 +72,10 @@ func (o *observer) look(t *timed) (before []byte) {
 		} else {
 			g.why, t.look, t.prepared = l.Why, l, g.one
 			t.answer.exact = l.Exact()
-			o.answer(g, l)
+			if l.Hit && !o.answer(g, l) {
+				l.Release()
+				t.look = l.Retain()
+			}
 		}
 	}
 	if g.run {
@@ -86,11 +89,10 @@ func (o *observer) look(t *timed) (before []byte) {
 }
 
 // answer answers a group from memory if it is held back and memory has the answer, but for one of
-// many: of that the server is asked, to see whether it says the same.
-func (o *observer) answer(g *group, l *sqlcache.Look) {
-	defer l.Release()
-	if !l.Hit || !o.holds || o.sample.audits() {
-		return
+// many: of that the server is asked, to see whether it says the same. It reports whether it did.
+func (o *observer) answer(g *group, l *sqlcache.Look) bool {
+	if !o.holds || o.sample.audits() {
+		return false
 	}
 	a := l.Answer()
 	o.out, o.fromMemory = g.answer(o.out, a), true
@@ -103,6 +105,8 @@ func (o *observer) answer(g *group, l *sqlcache.Look) {
 	if g.order[0] == msgQuery || g.order[0] == msgParse {
 		o.names.behind = true
 	}
+	l.Release()
+	return true
 }
 
 // chosen reports whether memory is looked into for a group: for each that it could not answer

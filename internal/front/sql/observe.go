@@ -202,7 +202,7 @@ func (o *observer) sent() (before []byte) {
 	o.uses = o.group.uses
 	if o.fromMemory {
 		clear(o.portals)
-		o.group = group{running: o.group.running[:0]}
+		o.group = group{running: o.group.running[:0], describing: o.group.describing[:0]}
 		return nil
 	}
 	if o.of != nil {
