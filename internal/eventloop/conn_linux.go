@@ -175,8 +175,10 @@ func (l *loop) runs(c *conn) bool {
 	switch {
 	case c.phase != reading:
 		return false
-	case c.linked != nil:
-		return c.linked.pending() == 0
+	case c.linked != nil && c.linked.pending() > 0:
+		return false
+	case c.upstream: // what it says may be why its peer takes nothing
+		return true
 	}
 	return c.pending() < l.srv.cfg.MaxUnread
 }

@@ -112,15 +112,13 @@ func TestServe_NamesAndPortals(t *testing.T) {
 			return s.front.Stats().Hits > warm
 		})
 		before := s.front.Stats().Hits
-		for range 3 {
+		waittest.Until(t, "memory has answered some", func() bool { // definitions are read in between
 			for i, step := range steps {
 				if want, got := direct.says(step, 1), relayed.says(step, 1); !bytes.Equal(want, got) {
 					t.Errorf("step %d, %q: direct %q, through hotrow %q", i, step, want, got)
 				}
 			}
-		}
-		if hits := s.front.Stats().Hits - before; hits < 10 {
-			t.Errorf("only %d hits: %v", hits, s.front.Stats().Passes)
-		}
+			return t.Failed() || s.front.Stats().Hits >= before+20
+		})
 	})
 }
