@@ -12,8 +12,8 @@ import (
 //
 // Of a connection nothing is read while the other has bytes that its peer has not taken, and at
 // most Config.MaxUnread at once. So this bounds what is on its way in one direction, and who
-// takes nothing stops who sends. A client that leaves more than that untaken is not read, either: the
-// Protocol may answer it without the upstream. The bounds of time in Config hold for neither.
+// takes nothing stops who sends. A client that leaves more than that untaken is not read, either:
+// the Protocol may answer it without the upstream. The bounds of time in Config hold for neither.
 //
 // A client that ends its side has its upstream hear so; what the upstream sends still reaches
 // it. When an upstream ends, its client is closed behind its output; when a client ends
