@@ -209,9 +209,6 @@ func families() [numMetrics]family {
 		watchers: {"watchers", gauge, nil, "Clients that watch for changes."},
 		watchDropped: {"watch_dropped_total", counter, nil,
 			"Watchers cut off because they did not keep up."},
-		accessLogLines: {"access_log_lines_total", counter, nil, "Lines of the access log."},
-		accessLogDropped: {"access_log_dropped_total", counter, nil,
-			"Access log lines dropped because the file was too slow or failed."},
 	}
 	for _, more := range []map[metricID]family{diskFamilies(), httpFamilies(), wireFamilies(),
 		respFamilies(), memcacheFamilies(), sqlFamilies(), linksFamilies(), careFamilies(),
@@ -224,10 +221,13 @@ func families() [numMetrics]family {
 }
 
 // careFamilies are those of one table, of what shows changes to be visible, of the auditor, of
-// warming, of reading again and of clients that do not read.
+// warming, of reading again, of clients that do not read and of the access log.
 func careFamilies() map[metricID]family {
 	source, resource := []string{"source"}, []string{"resource"}
 	return map[metricID]family{
+		accessLogLines: {"access_log_lines_total", counter, nil, "Lines of the access log."},
+		accessLogDropped: {"access_log_dropped_total", counter, nil,
+			"Access log lines dropped because the file was too slow or failed."},
 		resourceDuration: {"resource_request_duration_seconds", summary, resource,
 			"Time of the requests for one resource, over all protocols."},
 		panics: {"panics_total", counter, nil,
