@@ -111,9 +111,8 @@ func (r *Resource) ExplainList(
 		e.State = stateOf[f.kept.reason(as.ref)]
 		return e, nil
 	}
-	spelling := f.spelling(of, ask.Raw)
-	leads, ok := f.spelled(f.held(&spelling))
-	e.Spelled = ask.Alone && ok && leads == as.ref
+	access, ok := f.spelled(&as)
+	e.Spelled = ask.Alone && ok && (access == 0 || access == f.kept.access.Load())
 	f.explainKept(e, doc, &at, ask)
 	return e, nil
 }

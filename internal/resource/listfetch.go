@@ -6,14 +6,13 @@ import (
 )
 
 // ListFetches are look-ups of lists that are about to be made: what they read is fetched
-// for all of them together; see tier.Reader.MultiGet. They belong to one goroutine.
+// for all of them together; see tier.Reader.PrefetchAliases. They belong to one goroutine.
 type ListFetches struct {
-	of     [MaxLookups]*revision
-	refs   [MaxLookups]tier.Ref
-	docs   [MaxLookups]*row.Document
-	n      int
-	memory *tier.Memory // all revisions have one
-	sum    uint64       // makes the compiler keep the loads
+	refs     [MaxLookups]tier.Ref
+	attached [MaxLookups]row.Attachment
+	n        int
+	memory   *tier.Memory // all revisions have one
+	sum      uint64       // makes the compiler keep the loads
 }
 
 // Add adds a look-up by what is asked for, as it was sent. MaxLookups fit; what does not is
@@ -23,7 +22,7 @@ func (l *ListFetches) Add(r *Resource, raw string, of row.Format) {
 	if l.n == MaxLookups || !f.listable() {
 		return
 	}
-	l.memory, l.of[l.n], l.refs[l.n] = f.memory, f, f.spelling(of, raw)
+	l.memory, l.refs[l.n] = f.memory, f.spelling(of, raw)
 	l.n++
 }
 
@@ -34,18 +33,10 @@ func (l *ListFetches) Fetch(s *Snapshot) {
 	if l.n = 0; spelled < 2 {
 		return
 	}
-	s.read.MultiPeek(l.memory, l.refs[:spelled], l.docs[:spelled])
-	n := 0
-	for i, d := range l.docs[:spelled] {
-		if ref, ok := l.of[i].spelled(d); ok {
-			l.refs[n] = ref
-			n++
-		}
-	}
-	s.read.MultiPeek(l.memory, l.refs[:n], l.docs[:n])
-	for _, d := range l.docs[:n] {
-		if d != nil {
-			l.sum += ListOf(d).copy.Fetch()
+	s.read.PrefetchAliases(l.memory, l.refs[:spelled], &l.attached)
+	for _, a := range l.attached[:spelled] {
+		if list, ok := a.(*List); ok {
+			l.sum += list.copy.Fetch()
 		}
 	}
 }

@@ -24,11 +24,7 @@ func (r *Resource) LookupList(raw string, of row.Format, s *Snapshot) (*row.Docu
 	}
 	at := s.of(f.src)
 	spelling := f.spelling(of, raw)
-	ref, ok := f.spelled(s.read.Get(f.memory, &spelling))
-	if !ok {
-		return nil, nil
-	}
-	doc := s.read.Get(f.memory, &ref)
+	doc := s.read.Follow(f.memory, &spelling, f.kept.access.Load())
 	if l, _ := goodList(doc, at); l == nil {
 		return nil, nil
 	}

@@ -379,6 +379,31 @@ func TestLists_LongSpellings(t *testing.T) {
 	})
 }
 
+// A list that is found by what was sent is one hit of the memory, and allocates nothing.
+func TestLists_AHitCountsOnce(t *testing.T) {
+	h := newListHouse(t, 1<<20)
+	const n = 100
+	var s Snapshot
+	h.until(func() bool { // a busy machine may be behind with the feed
+		h.keepList("dept", 3)
+		found, before := 0, h.memory.Stats()
+		allocated := testing.AllocsPerRun(n, func() {
+			s.Begin(time.Now())
+			if doc, _ := h.resource("dept").LookupList("limit=3", row.FormatJSON, &s); doc != nil {
+				found++
+			}
+			s.End()
+		})
+		if found != n+1 { // and once to warm up
+			return false
+		}
+		if got := h.memory.Stats().Hits - before.Hits; got != n+1 || allocated != 0 {
+			t.Errorf("%d hits are counted for %d answers, %v allocations each", got, n+1, allocated)
+		}
+		return true
+	})
+}
+
 // What fetches lists ahead changes nothing and allocates nothing: of lists that are kept, of
 // one that nobody has asked for, and of one that was evicted.
 func TestListFetches_AreHints(t *testing.T) {

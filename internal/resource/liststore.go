@@ -32,8 +32,7 @@ const (
 
 // The kinds of what is kept of lists: see Set.Number. A list is a document whose key is what
 // all spellings of its question have in common, and its variant; what is said of it besides, a
-// List, is attached. A spelling is a document whose key is a question as it was sent, and whose
-// body is the key of the list.
+// List, is attached. A spelling is an alias of it: its key is a question as it was sent.
 //
 // Nothing tells the memory of changes: whether a list is good its versions say (fresh.ReadSet),
 // and one that is not is replaced by the next load or goes like any other. A list is kept once
@@ -115,16 +114,6 @@ func (f *revision) spelling(of row.Format, raw string) tier.Ref {
 	return tier.Ref{Resource: f.spellings, Format: of, Key: row.Key(raw)}
 }
 
-// spelled returns what a spelling leads to, if that counts still.
-func (f *revision) spelled(spelling *row.Document) (ref tier.Ref, ok bool) {
-	if spelling == nil {
-		return tier.Ref{}, false
-	}
-	access := spelling.Hash()
-	return tier.Ref{Resource: f.listed, Format: spelling.Format(),
-		Key: row.Key(row.Alias(spelling.Body()))}, access == 0 || access == f.kept.access.Load()
-}
-
 // spell notes that a question asks for a list.
 func (f *revision) spell(as *listing) {
 	ask := as.ask
@@ -137,15 +126,18 @@ func (f *revision) spell(as *listing) {
 			return
 		}
 	}
-	ref := f.spelling(as.ref.Format, ask.Raw)
-	var r tier.Reader
-	old := r.Peek(f.memory, &ref)
-	known := old != nil && old.Hash() == access && string(old.Body()) == string(as.ref.Key)
-	r.End()
-	if !known {
-		f.memory.Put(ref, row.NewDocument("", ref.Format, row.BytesOf(string(as.ref.Key)), access,
-			row.Stamp{Owner: ref.Resource}))
+	if of, ok := f.spelled(as); !ok || of != access {
+		f.memory.PutAlias(f.spelling(as.ref.Format, ask.Raw), as.ref, access)
 	}
+}
+
+// spelled reports whether a list is found by what was sent, and with which access; 0: with any.
+func (f *revision) spelled(as *listing) (access uint64, ok bool) {
+	var r tier.Reader
+	defer r.End()
+	spelling := f.spelling(as.ref.Format, as.ask.Raw)
+	to, access, ok := r.Leads(f.memory, &spelling)
+	return access, ok && to == as.ref
 }
 
 // A variant is what tells apart the representations of a list.

@@ -74,6 +74,9 @@ func (x *index) hash(ref *Ref) uint64 {
 // the bucket.
 func tagOf(h uint64) uint32 { return uint32(h >> 32) }
 
+// hashOf returns a hash that has a tag.
+func hashOf(tag uint32) uint64 { return uint64(tag) << 32 }
+
 func (x *index) stripe(tag uint32) *indexStripe { return &x.stripes[tag%indexStripes] }
 
 // both returns the two buckets of a tag. The second depends on all its bits, so that tags that

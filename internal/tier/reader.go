@@ -75,12 +75,17 @@ func (r *Reader) get(m *Memory, h uint64, ref *Ref) *row.Document {
 		return nil
 	}
 	if notes(m.lookups.hit(), m.evicted.Load() > 0) {
-		m.sketch.note(tagOf(h))
-		if m.ghosts.picks(tagOf(h)) {
-			m.ghosts.note(tagOf(h), m.arena.SlotBytes(entryHead+d.Size()))
-		}
+		m.noteHit(tagOf(h), d)
 	}
 	return d
+}
+
+// noteHit lets the eviction, and the models of other sizes, know of a hit.
+func (m *Memory) noteHit(tag uint32, d *row.Document) {
+	m.sketch.note(tag)
+	if m.ghosts.picks(tag) {
+		m.ghosts.note(tag, m.arena.SlotBytes(entryHead+d.Size()))
+	}
 }
 
 func (r *Reader) look(m *Memory, h uint64, ref *Ref) *row.Document {
@@ -144,15 +149,6 @@ func (r *Reader) MultiGet(m *Memory, refs []Ref, docs []*row.Document) {
 	}
 }
 
-// MultiPeek is Peek of up to MaxMultiGet refs, as MultiGet is Get.
-func (r *Reader) MultiPeek(m *Memory, refs []Ref, docs []*row.Document) {
-	var hashes [MaxMultiGet]uint64
-	r.fetch(m, refs, &hashes)
-	for i := range refs {
-		docs[i] = r.look(m, hashes[i], &refs[i])
-	}
-}
-
 // Prefetch has the processor fetch what Get will read of up to MaxMultiGet refs. It is a
 // hint, and changes nothing. refs may alias buffers.
 func (r *Reader) Prefetch(m *Memory, refs []Ref) {
@@ -170,18 +166,27 @@ const fetchedLines = 5
 // do not depend on one that is still out. (The idea is known as group prefetching: Chen,
 // Ailamaki, Gibbons, Mowry, "Improving hash join performance through prefetching", 2004.)
 func (r *Reader) fetch(m *Memory, refs []Ref, hashes *[MaxMultiGet]uint64) {
-	s := r.enter(m)
-	var homes [MaxMultiGet]*bucket
-	for i := range refs {
-		hashes[i] = m.index.hash(&refs[i])
-		homes[i], _ = m.index.stripe(tagOf(hashes[i])).table.Load().both(tagOf(hashes[i]))
-	}
+	var tags [MaxMultiGet]uint32
 	var found [MaxMultiGet]arena.Ref
 	for i := range refs {
-		found[i] = homes[i].first(tagOf(hashes[i]))
+		hashes[i] = m.index.hash(&refs[i])
+		tags[i] = tagOf(hashes[i])
+	}
+	r.fetchTags(m, tags[:len(refs)], &found)
+}
+
+// fetchTags is fetch of what has these tags. It is found where the index most likely has it.
+func (r *Reader) fetchTags(m *Memory, tags []uint32, found *[MaxMultiGet]arena.Ref) {
+	s := r.enter(m)
+	var homes [MaxMultiGet]*bucket
+	for i, tag := range tags {
+		homes[i], _ = m.index.stripe(tag).table.Load().both(tag)
+	}
+	for i, tag := range tags {
+		found[i] = homes[i].first(tag)
 	}
 	var fetched uint64 // makes the compiler keep the loads
-	for i := range refs {
+	for i := range tags {
 		if found[i] != 0 {
 			v := s.View(found[i])
 			for at := 0; at < min(v.Len()-8, fetchedLines*64); at += 64 {
