@@ -60,7 +60,6 @@ func blindSpots() []blindSpot {
 }
 
 func TestPostgres_BlindSpots(t *testing.T) {
-	t.Parallel()
 	for _, b := range blindSpots() {
 		t.Run(b.name, func(t *testing.T) {
 			at := dbtest.Postgres(t)

@@ -14,7 +14,6 @@ import (
 // TestPostgres_TableThatComesBack: a table that is dropped, and made some time later, is one
 // whose changes the feed tells again before anything of it is kept.
 func TestPostgres_TableThatComesBack(t *testing.T) {
-	t.Parallel()
 	for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
 		t.Run(string(mode), func(t *testing.T) {
 			at := dbtest.Postgres(t)

@@ -301,7 +301,6 @@ func postgresMorphing(t *testing.T) (r *morphing, url string) {
 
 // The same on PostgreSQL: columns and partitions.
 func TestStressPostgres_ChangedDefinitions(t *testing.T) {
-	t.Parallel()
 	r, url := postgresMorphing(t)
 	r.morphs = []*morph{newMorph("cols", r.columnSteps, r.emptySteps("TRUNCATE"), r.typeSteps(
 		"ALTER v TYPE text USING v::text", "ALTER v TYPE bigint USING v::bigint")),
@@ -317,7 +316,6 @@ func TestStressPostgres_ChangedDefinitions(t *testing.T) {
 
 // The same with what documents are made by: views, functions and labels.
 func TestStressPostgres_ChangedExpressions(t *testing.T) {
-	t.Parallel()
 	r, url := postgresMorphing(t)
 	mood := newMorph("mood", r.labelSteps)
 	r.morphs = []*morph{newMorph("seen", r.viewSteps("CREATE OR REPLACE VIEW"),
@@ -339,7 +337,6 @@ func TestStressPostgres_ChangedExpressions(t *testing.T) {
 
 // The same with tables that are replaced, and that a publication loses.
 func TestStressPostgres_ReplacedTables(t *testing.T) {
-	t.Parallel()
 	r, url := postgresMorphing(t)
 	r.morphs = []*morph{newMorph("swap", r.swapSteps, r.columnSteps),
 		newMorph("again", r.againSteps, r.columnSteps), newMorph("pub", r.columnSteps,

@@ -13,7 +13,6 @@ import (
 // with triggers has none, and nobody tells of its rows. Nothing of before is a hit for longer
 // than any change may take, and reads go to the database.
 func TestPostgres_NotifyNoticesTablesWithoutTriggers(t *testing.T) {
-	t.Parallel()
 	for _, r := range redefinitions() {
 		if r.only != source.FeedLogical || strings.Contains(r.name, "publication") {
 			continue

@@ -16,7 +16,6 @@ import (
 // TestStress_EmbedsOfLargeTablesNeedAnIndex: rows of a large table are embedded only where an
 // index finds those of a parent, and are left out by what is embedded only where one does.
 func TestStress_EmbedsOfLargeTablesNeedAnIndex(t *testing.T) {
-	t.Parallel()
 	src := openSQLite(t, filepath.Join(t.TempDir(), "large.db"), sqlite.Options{Own: true})
 	exec := func(statements ...string) {
 		t.Helper()

@@ -23,7 +23,6 @@ func folding(name, collation string) lemmaColumn {
 // TestStressMariaDB_LemmaOfFolding: no list that memory answers with is other than the
 // database's where filters find texts that are not those which they name.
 func TestStressMariaDB_LemmaOfFolding(t *testing.T) {
-	t.Parallel()
 	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	collations := []string{"utf8mb4_general_ci", "utf8mb4_unicode_520_ci", "utf8mb4_bin"}

@@ -13,7 +13,6 @@ import (
 // change of a table, for want of the old values of its rows, are precise as soon as the
 // table has got a replica identity that has them: on several tables at once.
 func TestPostgres_ReplicaIdentityCountsAtOnce(t *testing.T) {
-	t.Parallel()
 	url := dbtest.Postgres(t)
 	conn := dial(t, url)
 	var specs []resource.Spec

@@ -17,7 +17,6 @@ import (
 // TestLists_AreKeptBesideWritesToOtherRows: a hot list by equality is never read again while
 // rows of its table are written that it does not find, and at once when one is that it does.
 func TestLists_AreKeptBesideWritesToOtherRows(t *testing.T) {
-	t.Parallel()
 	t.Run("PostgreSQL", func(t *testing.T) {
 		for name, sql := range map[string]string{"identity default": "SELECT 1",
 			"identity full": "ALTER TABLE post REPLICA IDENTITY FULL"} {

@@ -379,7 +379,6 @@ func TestStressMariaDB_LemmaOfClasses(t *testing.T) {
 // TestStressSQLite_LemmaOfClasses is the same over the hooks of SQLite, and over what
 // another program writes.
 func TestStressSQLite_LemmaOfClasses(t *testing.T) {
-	t.Parallel()
 	for _, by := range []string{"hotrow", "another program"} {
 		t.Run(by, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "lemma.db")
@@ -455,7 +454,6 @@ func TestMariaDB_WiderCollationIsSeen(t *testing.T) {
 // TestPostgres_TheRowBehindTheLastCounts: a list that says whether others follow depends on
 // the first of them, of which the log does not tell what it was.
 func TestPostgres_TheRowBehindTheLastCounts(t *testing.T) {
-	t.Parallel()
 	url := dbtest.Postgres(t)
 	conn := dial(t, url)
 	mustExec(t, conn, "CREATE TABLE item (id int PRIMARY KEY, a int, v int)",

@@ -250,7 +250,6 @@ func killDump(conn *sql.Conn) {
 // TestStressPostgres_ListsBesideMassWrites: no list is stale at rest, however many rows are
 // written and however often the feed is killed; with each replica identity.
 func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
-	t.Parallel()
 	for name, sql := range map[string]string{"default": "SELECT 1",
 		"full": "ALTER TABLE post REPLICA IDENTITY FULL; ALTER TABLE note REPLICA IDENTITY FULL"} {
 		t.Run(name, func(t *testing.T) {
@@ -268,7 +267,6 @@ func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
 
 // TestStressMariaDB_ListsBesideMassWrites is the same over the binary log.
 func TestStressMariaDB_ListsBesideMassWrites(t *testing.T) {
-	t.Parallel()
 	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	m := newMass(t)

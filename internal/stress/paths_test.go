@@ -164,7 +164,6 @@ func (b *social) kept(of string, key row.Key) (a resource.Answer) {
 // reader follows, and when that changes; it stays when others write.
 // It runs alone: definitions that others change on its server may drop what it expects to stay.
 func TestStress_PathsDropWhoFollows(t *testing.T) {
-	t.Parallel()
 	socials(t, func(t *testing.T, b *social, knowsOld bool) {
 		b.t = t
 		for _, step := range []struct {
@@ -224,7 +223,6 @@ func TestStress_PathsDropWhoFollows(t *testing.T) {
 // TestStress_PathsBesideWriters: while rows of every table of a path are written, readers load
 // timelines all the time; whenever the writer rests, none in memory differs from the database.
 func TestStress_PathsBesideWriters(t *testing.T) {
-	t.Parallel()
 	socials(t, func(t *testing.T, b *social, _ bool) {
 		b.t = t
 		ctx, cancel := context.WithCancel(t.Context())
@@ -333,7 +331,6 @@ func (b *social) atRest(writing *sync.Mutex, accounts int) (stale, compared int)
 // TestStress_PathsReadYourWrites: who has written through hotrow reads it in every document
 // that a path leads to, at once, and who watches one is told.
 func TestStress_PathsReadYourWrites(t *testing.T) {
-	t.Parallel()
 	socials(t, func(t *testing.T, b *social, _ bool) {
 		b.t = t
 		statuses := b.s.resource("statuses")
@@ -373,7 +370,6 @@ func TestStress_PathsReadYourWrites(t *testing.T) {
 // depends on all of them, and says so.
 // It runs alone: definitions that others change on its server may drop what it expects to stay.
 func TestStress_PathsOverTheLimit(t *testing.T) {
-	t.Parallel()
 	socials(t, func(t *testing.T, b *social, _ bool) {
 		b.t = t
 		var rows []string

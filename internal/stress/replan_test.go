@@ -19,7 +19,6 @@ const swapTable = "CREATE TABLE swap (id int PRIMARY KEY, code int NOT NULL UNIQ
 // one row drops the document of that row and no other, as soon as the resource has been
 // compiled again.
 func TestFeed_TellsTheColumnsOfANewPlan(t *testing.T) {
-	t.Parallel()
 	specs := []resource.Spec{spec("swap")}
 	t.Run("logical", func(t *testing.T) {
 		url := dbtest.Postgres(t)

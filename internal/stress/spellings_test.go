@@ -260,7 +260,6 @@ func (s *spellings) run(d time.Duration) {
 // TestStressMariaDB_KeysOfManySpellings: what memory says of a row, or of none, is what the
 // database says under every text that it finds equal.
 func TestStressMariaDB_KeysOfManySpellings(t *testing.T) {
-	t.Parallel()
 	url := dbtest.MariaDB(t)
 	collations := []string{"utf8mb4_general_ci", "utf8mb4_unicode_520_ci", "utf8mb4_bin", "utf8mb4_danish_ci",
 		"utf8mb4_swedish_ci", "latin1_swedish_ci"}
@@ -292,7 +291,6 @@ func TestStressMariaDB_KeysOfManySpellings(t *testing.T) {
 }
 
 func TestStress_KeysOfManySpellings(t *testing.T) {
-	t.Parallel()
 	for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
 		t.Run(string(mode), func(t *testing.T) {
 			url := dbtest.Postgres(t, dbtest.Setup("CREATE EXTENSION citext",

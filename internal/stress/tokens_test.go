@@ -248,7 +248,6 @@ func TestPostgres_TokenOfAReadCoversIt(t *testing.T) {
 
 // TestMariaDB_TokenOfAReadCoversIt is the same over the binary log.
 func TestMariaDB_TokenOfAReadCoversIt(t *testing.T) {
-	t.Parallel()
 	url := dbtest.MariaDB(t)
 	conn := dialMariaDB(t, url)
 	exec := execOf(t, conn)

@@ -184,7 +184,6 @@ func (s *stand) grows(name string, add func(), paths ...string) {
 
 // TestUnfollowed_NoFeed: without any feed a definition that has changed is known as soon.
 func TestUnfollowed_NoFeed(t *testing.T) {
-	t.Parallel()
 	const more = "ALTER TABLE x ADD COLUMN more int NOT NULL DEFAULT 7"
 	none := plan{mode: source.FeedNone, specs: []resource.Spec{spec("x")}}
 	t.Run("PostgreSQL", func(t *testing.T) {
@@ -268,7 +267,6 @@ func (s *stand) ask(path string) (code int, body string) {
 // TestUnfollowed_TTL: rows that no feed tells of are kept for the ttl of their resource,
 // beside rows of the same source that a feed follows.
 func TestUnfollowed_TTL(t *testing.T) {
-	t.Parallel()
 	t.Run("PostgreSQL", func(t *testing.T) {
 		at := dbtest.Postgres(t)
 		conn := dial(t, at)

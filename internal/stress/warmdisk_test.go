@@ -73,11 +73,9 @@ func warmOnDisk(t *testing.T, src source.Source, mode source.FeedMode) {
 }
 
 func TestStress_WarmOnDisk(t *testing.T) {
-	t.Parallel()
 	warmOnDisk(t, openPostgres(t, dbtest.Postgres(t)), source.FeedLogical)
 }
 
 func TestStressMariaDB_WarmOnDisk(t *testing.T) {
-	t.Parallel()
 	warmOnDisk(t, openMariaDB(t, dbtest.MariaDB(t)), source.FeedBinlog)
 }

@@ -145,7 +145,6 @@ func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
 // TestStress_PathsTellWhoWatches: those who watch timelines are told of the ones to which a
 // changed row leads, and of no other where the feed tells what it was.
 func TestStress_PathsTellWhoWatches(t *testing.T) {
-	t.Parallel()
 	socials(t, func(t *testing.T, b *social, knowsOld bool) {
 		b.t = t
 		readers := []string{"1", "2", "4", "5"}
