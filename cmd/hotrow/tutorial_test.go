@@ -87,7 +87,7 @@ type tutorial struct {
 
 // pagePorts are the ports that pages name: hotrow's, a page's of another origin, and Redis'.
 var (
-	pagePorts = []string{"8080", "8081", "9999", "6380", "11212", "8000", "6379"}
+	pagePorts = []string{"8080", "8081", "9999", "6380", "11212", "8000", "6379", "5433"}
 	pagePort  = regexp.MustCompile(`\b(?:` + strings.Join(pagePorts, "|") + `)\b`)
 )
 
@@ -179,6 +179,14 @@ func TestTutorial_PostgreSQL(t *testing.T) {
 	s := newTutorial(t)
 	s.env = append(s.env, "DATABASE_URL="+pg.Database(t))
 	s.follow(t, "../../docs/tutorial/postgresql.md", 9)
+}
+
+// psql reads a shop through hotrow, from memory.
+func TestTutorial_SQL(t *testing.T) {
+	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
+	s := newTutorial(t)
+	s.env = append(s.env, "DATABASE_URL="+pg.Database(t))
+	s.follow(t, "../../docs/tutorial/sql.md", 6)
 }
 
 // A browser opens the page before the last step, which changes a row of its list.
