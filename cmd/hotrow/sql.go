@@ -122,7 +122,7 @@ func (f *sqlFront) addTo(snap *ops.Snapshot) {
 }
 
 // statements returns what the operator's port tells of statements.
-func (f *sqlFront) statements() (list []ops.Statement) {
+func (f *sqlFront) statements() (list []ops.Statement, mode string) {
 	for _, one := range f.Statements() {
 		m := one.Memory
 		list = append(list, ops.Statement{Shape: one.Shape, Reason: one.Reason, Why: one.Why,
@@ -130,5 +130,5 @@ func (f *sqlFront) statements() (list []ops.Statement) {
 			Hits: m.Hits, Uncompared: m.Uncompared, Older: m.Older, Wrong: m.Wrong,
 			Saved: m.Saved.Seconds(), Passed: m.Refused})
 	}
-	return list
+	return list, f.s.cfg().SQL.Mode
 }

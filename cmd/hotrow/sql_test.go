@@ -63,6 +63,9 @@ func TestServe_SQLFromMemory(t *testing.T) {
 		_, metrics := get(t, r.ops+"/metrics")
 		return !strings.Contains(metrics, `hotrow_sql_groups_total{result="hit"} 0`)
 	})
+	if _, page := get(t, r.ops+"/-/sql"); !strings.Contains(page, `"mode": "serve"`) {
+		t.Errorf("/-/sql: %s", page)
+	}
 	got := dbtest.Psql(t, through, "UPDATE t SET b = 'two'; SELECT b FROM t WHERE a = 1;")
 	if got = strings.TrimSpace(got); got != "two" {
 		t.Errorf("psql reads %q", got)

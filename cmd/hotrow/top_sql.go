@@ -98,14 +98,18 @@ func renderSQL(s *ops.Statements, v topView) string {
 	}
 	add(topTitle, "statements since the start: %d of %d shapes, %s in the database", t.Count, s.All,
 		short(t.Seconds))
-	add(topPlain, "eligible %s   memory would have answered %s of those that were looked for   "+
-		"time that would be saved %s, %s", share(t.Eligible, t.Count), share(t.Hits, t.Looks),
-		short(t.Saved), percent(t.Saved, t.Seconds))
+	has, hits := "would have", "would-be hits"
+	if t.Mode == "serve" {
+		has, hits = "has", "hits"
+	}
+	add(topPlain, "eligible %s   memory %s answered %s of those that were looked for   saves %s, %s",
+		share(t.Eligible, t.Count), has, share(t.Hits, t.Looks), short(t.Saved),
+		percent(t.Saved, t.Seconds))
 	style := topGood
 	if t.Wrong > 0 {
 		style = topBad
 	}
-	add(style, "looks %d   would-be hits %d   wrong %d", t.Looks, t.Hits, t.Wrong)
+	add(style, "looks %d   %s %d   wrong %d", t.Looks, hits, t.Hits, t.Wrong)
 	add(topPlain, "")
 	add(topTitle, "%9s %9s %9s %9s %9s %6s  %-16s %s", "saved", "database", "count", "looks",
 		"hits", "wrong", "why not", "shape")

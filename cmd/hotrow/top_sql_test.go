@@ -95,4 +95,8 @@ func TestRenderSQL_DividesHitsByLooks(t *testing.T) {
 	if !strings.Contains(text, "eligible 80.0%   memory would have answered 90.0% of those that were") {
 		t.Error(text)
 	}
+	s.Total.Mode = "serve"
+	if text := renderSQL(s, topView{width: 120}); !strings.Contains(text, "memory has answered 90.0% of those") {
+		t.Error(text)
+	}
 }

@@ -157,7 +157,7 @@ func TestConsole_CostOfAFrame(t *testing.T) {
 // that is empty, and says nothing private on its first screen.
 func TestConsole_Views(t *testing.T) {
 	o := busy(40)
-	o.Statements = func() []ops.Statement { return shapes(12) }
+	o.Statements = func() ([]ops.Statement, string) { return shapes(12), "observe" }
 	log := slog.New(o.Events.Handler(slog.NewTextHandler(io.Discard, nil)))
 	url := port(t, o)
 	browser := browsertest.New(t)
@@ -321,11 +321,11 @@ func TestConsole_HostileTexts(t *testing.T) {
 		}
 		return h
 	}
-	o.Statements = func() (list []ops.Statement) {
+	o.Statements = func() (list []ops.Statement, mode string) {
 		for _, text := range htmltest.Hostile {
 			list = append(list, ops.Statement{Shape: text, Reason: text})
 		}
-		return list
+		return list, htmltest.Hostile[0]
 	}
 	o.Doctor = func(context.Context) (list []ops.Finding, err error) {
 		for _, text := range htmltest.Hostile {
@@ -381,11 +381,11 @@ func TestConsole_SQL(t *testing.T) {
 	}
 	silent(t, none)
 	var n atomic.Int64
-	o.Statements = func() []ops.Statement {
+	o.Statements = func() ([]ops.Statement, string) {
 		if n.Load() == 0 {
-			return nil
+			return nil, "observe"
 		}
-		return shapes(int(n.Load()))
+		return shapes(int(n.Load())), "observe"
 	}
 	url := port(t, o)
 	for name, view := range map[string]browsertest.View{

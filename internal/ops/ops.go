@@ -62,7 +62,7 @@ type Options struct {
 	Rest    func()
 
 	// Statements returns what was counted of SQL, the most expensive first; nil: SQL is off.
-	Statements func() []Statement
+	Statements func() (list []Statement, mode string)
 
 	// Doctor says what the feeds need and what is in their way. It asks the databases.
 	Doctor func(context.Context) ([]Finding, error)

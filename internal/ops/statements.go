@@ -11,13 +11,13 @@ type Statement struct {
 	Within  uint64  `json:"in_transaction"` // of them, within a transaction
 	Seconds float64 `json:"seconds"`        // in the database
 
-	// What memory would have done, if it had answered.
+	// What memory has done, or would have done if it had answered.
 	Looks      uint64  `json:"looks"`      // it was looked into
-	Hits       uint64  `json:"hits"`       // it would have answered
+	Hits       uint64  `json:"hits"`       // it has answered, or would have
 	Uncompared uint64  `json:"uncompared"` // of the hits: the database may give several answers
 	Older      uint64  `json:"older"`      // of the hits: rows had changed a moment ago
 	Wrong      uint64  `json:"wrong"`      // of the hits: the answer would have been wrong
-	Saved      float64 `json:"saved"`      // seconds in the database that the hits took
+	Saved      float64 `json:"saved"`      // seconds in the database that the hits took, or would have taken
 
 	// Passed is why it was not looked into, the last time that it was not.
 	Passed string `json:"passed,omitempty"`
@@ -32,6 +32,7 @@ type Statements struct {
 
 // A StatementTotal is the sum of what was counted of all statements.
 type StatementTotal struct {
+	Mode     string  `json:"mode"` // of sql.mode: with "serve" memory has answered the hits
 	Count    uint64  `json:"count"`
 	Eligible uint64  `json:"eligible"` // of them, what memory could answer by its text
 	Seconds  float64 `json:"seconds"`
@@ -66,11 +67,12 @@ var statementOrders = map[string]func(a, b *Statement) int{
 }
 
 // statementPage returns a page of what statements returns, which may be nil.
-func statementPage(statements func() []Statement, p Page) Statements {
+func statementPage(statements func() (list []Statement, mode string), p Page) Statements {
 	var all []Statement
 	var total *StatementTotal
 	if statements != nil {
-		all, total = statements(), new(StatementTotal)
+		total = new(StatementTotal)
+		all, total.Mode = statements()
 	}
 	for i := range all {
 		total.add(&all[i])

@@ -17,9 +17,12 @@ const display = (v) => {
   $('sql').hidden = $('jump-sql').hidden = !v.total;
   if (!v.total) return 0;
   const t = v.total;
-  set($('sql-sum'), part(t.eligible, t.count) + ' of ' + exact(t.count) + ' statements are eligible. Memory would have answered ' + exact(t.hits)
-    + ' of ' + exact(t.looks) + ' that were looked for, and saved ' + time(t.saved) + ' of ' + time(t.seconds) + '. '
-    + (t.wrong ? exact(t.wrong) + ' ANSWERS WOULD HAVE BEEN WRONG.' : 'No answer would have been wrong.'));
+  const serves = t.mode === 'serve';
+  set($('sql-sum'), part(t.eligible, t.count) + ' of ' + exact(t.count) + ' statements are eligible. Memory '
+    + (serves ? 'has answered ' : 'would have answered ') + exact(t.hits) + ' of ' + exact(t.looks) + ' that were looked for, and saved '
+    + time(t.saved) + (serves ? '; the others took ' : ' of ') + time(t.seconds) + '. '
+    + (t.wrong ? exact(t.wrong) + (serves ? ' ANSWERS WERE WRONG.' : ' ANSWERS WOULD HAVE BEEN WRONG.')
+      : serves ? 'None was seen to be wrong.' : 'No answer would have been wrong.'));
   fill($('shapes'), v.statements, v.all ? 'None has this text.' : 'No statement was run yet.', columns.length,
     () => document.createElement('bdi'), (s) => [shape(s.shape), time(s.saved), time(s.seconds),
       count(s.count), count(s.hits), count(s.looks), count(s.wrong), why(s)]);
