@@ -102,7 +102,8 @@ func renderSQL(s *ops.Statements, v topView) string {
 	if t.Mode == "serve" {
 		has, hits = "has", "hits"
 	}
-	add(topPlain, "eligible %s   memory %s answered %s of those that were looked for   saves %s, %s",
+	add(topPlain,
+		"eligible %s   memory %s answered %s of those that were looked for   saves %s, %s",
 		share(t.Eligible, t.Count), has, share(t.Hits, t.Looks), short(t.Saved),
 		percent(t.Saved, t.Seconds))
 	style := topGood

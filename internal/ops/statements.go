@@ -12,12 +12,14 @@ type Statement struct {
 	Seconds float64 `json:"seconds"`        // in the database
 
 	// What memory has done, or would have done if it had answered.
-	Looks      uint64  `json:"looks"`      // it was looked into
-	Hits       uint64  `json:"hits"`       // it has answered, or would have
-	Uncompared uint64  `json:"uncompared"` // of the hits: the database may give several answers
-	Older      uint64  `json:"older"`      // of the hits: rows had changed a moment ago
-	Wrong      uint64  `json:"wrong"`      // of the hits: the answer would have been wrong
-	Saved      float64 `json:"saved"`      // seconds in the database that the hits took, or would have taken
+	Looks      uint64 `json:"looks"`      // it was looked into
+	Hits       uint64 `json:"hits"`       // it has answered, or would have
+	Uncompared uint64 `json:"uncompared"` // of the hits: the database may give several answers
+	Older      uint64 `json:"older"`      // of the hits: rows had changed a moment ago
+	Wrong      uint64 `json:"wrong"`      // of the hits: the answer would have been wrong
+
+	// Saved are the seconds in the database that the hits took, or would have taken.
+	Saved float64 `json:"saved"`
 
 	// Passed is why it was not looked into, the last time that it was not.
 	Passed string `json:"passed,omitempty"`
