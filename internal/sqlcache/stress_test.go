@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/sqlcache"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 var (
@@ -188,6 +189,21 @@ func others(t *testing.T, c *pgx.Conn, r *rand.Rand, done <-chan struct{}) {
 	}
 }
 
+// isOwn reports whether a shape is about a table that one session alone writes.
+func isOwn(shape string) bool {
+	return strings.Contains(shape, " o") && !strings.Contains(shape, " of ")
+}
+
+// ownHits returns how many hits there were of such tables.
+func (s *stand) ownHits() (n uint64) {
+	for _, one := range s.front.Statements() {
+		if isOwn(one.Shape) {
+			n += one.Memory.Hits
+		}
+	}
+	return n
+}
+
 // stressed runs sessions beside each other and returns what was counted, of all tables and of those
 // that one session alone writes.
 func stressed(t *testing.T) (all, own sqlcache.Counts) {
@@ -206,13 +222,14 @@ func stressed(t *testing.T) (all, own sqlcache.Counts) {
 	var sessions, beside sync.WaitGroup
 	direct := connect(t, s.database, pgx.QueryExecModeExec)
 	beside.Go(func() { others(t, direct, rand.New(rand.NewPCG(seed, 0)), done) })
+	deadline := waittest.Deadline(20 * time.Second) // for hits: on a fast machine turns alone are soon over
 	for i := range clients {
 		mode := []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
 			pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe}[i%4]
 		a := &actor{t: t, c: connect(t, s.url, mode), r: rand.New(rand.NewPCG(seed, uint64(i)+1)),
 			own: fmt.Sprint("o", i)}
 		sessions.Go(func() {
-			for range *rounds {
+			for n := 0; n < *rounds || time.Now().Before(deadline) && s.ownHits() < 10; n++ {
 				a.turn()
 			}
 		})
@@ -231,7 +248,7 @@ func stressed(t *testing.T) (all, own sqlcache.Counts) {
 		all.Older += m.Older
 		all.Wrong += m.Wrong
 		all.Uncompared += m.Uncompared
-		if strings.Contains(one.Shape, " o") && !strings.Contains(one.Shape, " of ") {
+		if isOwn(one.Shape) {
 			own.Hits += m.Hits
 			own.Older += m.Older
 		}
