@@ -32,7 +32,7 @@ type group struct {
 
 	ask  sqlcache.Ask
 	one  *prepared
-	over bool // there are more than defines has
+	over bool // there are more than defines or describing has
 
 	order [front.SQLPlain + 1]byte // the kinds of its messages, if there are few
 	kinds int
@@ -40,8 +40,7 @@ type group struct {
 
 	portal, name string // that Bind has named
 	told         string // what Describe has named
-	bound        bool   // one Bind has come
-	binds        int    // so many have
+	binds        int    // so many Binds have come
 	run          bool   // and one Execute
 	part         uint64 // of what the client has sent, in which the first Bind was
 }
@@ -117,7 +116,7 @@ func (g *group) answer(out []byte, a sqlcache.Answer) []byte {
 
 // query sees a simple query.
 func (g *group) query(one *prepared) {
-	if g.bound || g.run || len(g.defines) > 0 {
+	if g.binds > 0 || g.run || len(g.defines) > 0 {
 		g.passes(sqlcache.WhySeveral)
 	}
 	g.one, g.run = one, true
@@ -127,14 +126,14 @@ func (g *group) query(one *prepared) {
 // bind sees values, behind the names of portal and statement.
 func (g *group) bind(one *prepared, portal, name string, b []byte) {
 	switch {
-	case g.bound:
+	case g.binds > 0:
 		g.passes(sqlcache.WhySeveral)
 	case one == nil || one.blind:
 		g.passes(sqlcache.WhyName)
 	}
 	g.usesName(name)
 	g.binds++
-	g.bound, g.one, g.portal, g.name = true, one, portal, name
+	g.one, g.portal, g.name = one, portal, name
 	if one == nil {
 		return
 	}
@@ -198,8 +197,10 @@ func (g *group) asked(portal string, part uint64) *sqlcache.Ask {
 
 // describe sees that a statement or portal is to be described: one, or nobody knows which.
 func (g *group) describe(one *prepared, body []byte) {
-	if g.describing = append(g.describing, one); len(g.describing) > front.SQLGroups {
-		g.over = true
+	if len(g.describing) < front.SQLGroups {
+		g.describing = append(g.describing, one)
+	} else if g.over = true; one != nil {
+		one.blind = true
 	}
 	switch t, ok := texts(body, 1); {
 	case !ok || len(t[0]) == 0, g.ask.Told != 0:
@@ -226,7 +227,7 @@ func (g *group) describes() bool {
 // execute sees that a portal is run. rest begins with how many rows are wanted.
 func (g *group) execute(one *prepared, portal string, rest []byte) {
 	switch {
-	case g.run, !g.bound, portal != g.portal, len(rest) < 4:
+	case g.run, g.binds == 0, portal != g.portal, len(rest) < 4:
 		g.passes(sqlcache.WhySeveral)
 	case one == nil:
 		g.passes(sqlcache.WhyName)

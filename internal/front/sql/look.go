@@ -53,7 +53,7 @@ func (o *observer) look(t *timed) (before []byte) {
 		g.passes(sqlcache.WhyPiped)
 	case g.one == nil, !g.describes():
 		g.passes(sqlcache.WhySeveral)
-	case g.bound && g.part != o.part:
+	case g.binds > 0 && g.part != o.part:
 		g.passes(sqlcache.WhySplit)
 	case o.serves && !g.isPlain():
 		g.passes(sqlcache.WhySeveral)
@@ -166,19 +166,20 @@ func asksFor(r *sqlcache.Reading) bool {
 
 // wants returns how much of a message of the server is of use.
 func (o *observer) wants(kind byte, size uint32) uint32 {
-	if len(o.groups) > 0 && len(o.groups[0].describing) > 0 {
-		switch kind {
-		case msgRowDescription, msgParameters, msgNoData:
-			return min(size, front.SQLKept)
-		}
+	if len(o.groups) == 0 {
+		return 0
 	}
-	if len(o.groups) == 0 || o.groups[0].look == nil {
+	g := &o.groups[0]
+	if g.awaits(kind) {
+		return min(size, front.SQLKept)
+	}
+	if g.look == nil {
 		return 0
 	}
 	switch kind {
 	case msgDataRow, msgRowDescription, msgParameters, msgComplete, msgSuspended, msgNoData,
 		msgEmpty, msgError:
-		if a := &o.groups[0].answer; size <= front.SQLKept && a.size+int(size) <= front.SQLKept {
+		if a := &g.answer; size <= front.SQLKept && a.size+int(size) <= front.SQLKept {
 			return size
 		}
 	}
@@ -187,14 +188,7 @@ func (o *observer) wants(kind byte, size uint32) uint32 {
 
 // hears sees a message of the server.
 func (o *observer) hears(kind byte, body []byte, size uint32) {
-	if o.of != nil {
-		switch kind {
-		case msgStatus:
-			o.of.Doubt()
-		case msgNotification:
-			o.of.Notified()
-		}
-	}
+	o.aside(kind)
 	if len(o.groups) == 0 {
 		return
 	}
@@ -222,12 +216,30 @@ func (o *observer) hears(kind byte, body []byte, size uint32) {
 	}
 }
 
+// aside notes a message of the server that may come at any time.
+func (o *observer) aside(kind byte) {
+	if o.of == nil {
+		return
+	}
+	switch kind {
+	case msgStatus:
+		o.of.Doubt()
+	case msgNotification:
+		o.of.Notified()
+	}
+}
+
 // tellsColumns reports whether a message tells what a statement takes or gives.
 func tellsColumns(kind byte) bool { return kind == msgRowDescription || kind == msgParameters }
 
+// awaits reports whether a message describes a statement of the group.
+func (g *timed) awaits(kind byte) bool {
+	return len(g.describing) > 0 && (tellsColumns(kind) || kind == msgNoData)
+}
+
 // describes sees a message that may describe a statement.
 func (g *timed) describes(kind byte, body []byte, size int) {
-	if len(g.describing) == 0 || !tellsColumns(kind) && kind != msgNoData {
+	if !g.awaits(kind) {
 		return
 	}
 	one := g.describing[0]

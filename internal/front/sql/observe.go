@@ -159,7 +159,7 @@ func (o *observer) bind(body []byte) {
 	if _, known := o.portals[string(t[0])]; known || len(o.portals) < front.SQLNamesKept {
 		o.portals[string(t[0])] = one
 	}
-	if !o.group.bound {
+	if o.group.binds == 0 {
 		o.group.part = o.part
 	}
 	o.group.bind(one, string(t[0]), string(t[1]), body[len(t[0])+len(t[1])+2:])

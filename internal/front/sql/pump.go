@@ -53,8 +53,11 @@ func (s *session) pumped(p []byte) []byte {
 	for len(p) > 0 {
 		s.writing.Lock() // an answer of memory comes between messages of the server
 		v, ok := s.track.forward(p, nil)
-		if ok && len(v.out) > 0 && s.client.send(v.out) != nil {
-			_ = s.conn.Close()
+		if ok && len(v.out) > 0 {
+			s.site.f.count.bytesOut.Add(uint64(len(v.out)))
+			if s.client.send(v.out) != nil {
+				_ = s.conn.Close()
+			}
 		}
 		s.writing.Unlock()
 		if !ok {

@@ -102,18 +102,18 @@ func (t *track) told(p []byte) (rest []byte) {
 	a, o := &t.asked, t.observer
 	rest, t.pieces = a.take(p, t.pieces)
 	for _, piece := range t.pieces {
-		if piece[0] == msgStatus && o.of != nil {
-			o.of.Doubt() // in the worst case once too often: it may be the middle of a message
-		}
+		o.aside(piece[0]) // in the worst case once too often: it may be the middle of a message
 	}
 	if a.ended {
-		if a.shows {
+		switch {
+		case a.shows:
 			t.shown()
-		} else if !a.state {
-		} else if f := o.cache.Fingerprint(a.row); f != nil {
-			o.of.Told(f)
-		} else {
-			o.off = true
+		case a.state:
+			if f := o.cache.Fingerprint(a.row); f != nil {
+				o.of.Told(f)
+			} else {
+				o.off = true
+			}
 		}
 		t.asked = swallower{}
 	}
