@@ -327,7 +327,8 @@ func (e *explorer) related() {
 	e.tab.Open(e.base + "/#/raws/00ff2f")
 	e.tab.Until(`document.querySelector('.related a')`)
 	e.tab.Click(".related a")
-	e.tab.Until(`document.querySelector('.problem, #from span')`)
+	// The row's own page has a #from, too, and no chip.
+	e.tab.Until(`document.querySelector('.chip') && document.querySelector('.problem, #from span')`)
 	if text := e.tab.Text("main"); !strings.Contains(text, "to raw") || strings.Contains(text, "to comma") {
 		e.t.Errorf("what names a row: %v: %s", e.tab.Eval("location.hash"), text)
 	}
