@@ -60,6 +60,7 @@ type Cache struct {
 	counts counts
 	said   front.Limiter // of the log
 	broken Rule          // a rule that a test breaks
+	looked func()        // of a test: a copy was found good, and was not given away yet
 
 	recorded atomic.Int64 // bytes of answers that are under way
 }

@@ -21,3 +21,9 @@ func (c *Cache) Rests() bool {
 
 // Number returns that of the definitions at present.
 func (c *Cache) Number() uint64 { return c.NewSession(0).Number() }
+
+// Looked has f called when a copy was found good and was not given away yet.
+func (c *Cache) Looked(f func()) { c.looked = f }
+
+// FencedAt returns when the last fence began that was reached.
+func (c *Cache) FencedAt() int64 { return c.fresh.Now().FencedAt() }

@@ -109,14 +109,19 @@ func (c *Cache) find(l *Look, s *Session, a *Ask) Why {
 
 // isGood gives l a copy if it is good, and returns why not if it would be good by itself.
 func (c *Cache) isGood(l *Look, s *Session, one *Copy) Why {
+	// The order matters: a table is opened, and a fence has been reached, when the versions have
+	// moved.
+	fenced, closed := l.of.FencedAt(), c.closed.is(&one.found)
 	switch {
-	// The order matters: a table is opened when the versions have moved.
-	case c.closed.is(&one.found):
+	case closed:
 		return WhyClosed
 	case !c.isValid(one):
 		return Looked
 	}
-	if why := c.mayShow(l, s, one); why != Looked {
+	if c.looked != nil {
+		c.looked()
+	}
+	if why := c.mayShow(l, s, one, fenced); why != Looked {
 		return why
 	}
 	l.copy = one
@@ -137,8 +142,9 @@ func (l *Look) Release() {
 	}
 }
 
-// mayShow returns why a copy is not as new as the session wants it.
-func (c *Cache) mayShow(l *Look, s *Session, one *Copy) Why {
+// mayShow returns why a copy is not as new as the session wants it. It was good when everything up
+// to fenced was known.
+func (c *Cache) mayShow(l *Look, s *Session, one *Copy, fenced int64) Why {
 	switch l.state.level {
 	case bounded:
 		if !s.listens {
@@ -148,7 +154,7 @@ func (c *Cache) mayShow(l *Look, s *Session, one *Copy) Why {
 	default:
 		return WhyLevel
 	}
-	if l.of.FencedAt() < s.floor {
+	if fenced < s.floor {
 		c.asks.mu.Lock()
 		c.asks.fence = true
 		c.asks.mu.Unlock()

@@ -223,3 +223,13 @@ func (s *stand) why(part string) string {
 	}
 	return "no shape has " + part
 }
+
+// becomesServed waits until memory answers a statement.
+func (s *stand) becomesServed(c *pgx.Conn, sql string, args ...any) {
+	s.t.Helper()
+	waittest.Until(s.t, "memory answers "+sql, func() bool {
+		before := s.front.Stats().Hits
+		run(s.t, c, sql, args...)
+		return s.front.Stats().Hits > before
+	})
+}
