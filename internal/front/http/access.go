@@ -2,9 +2,7 @@ package httpfront
 
 import (
 	"github.com/hotrow/hotrow/internal/front"
-	"github.com/hotrow/hotrow/internal/httprule"
 	"github.com/hotrow/hotrow/internal/resource"
-	"github.com/hotrow/hotrow/internal/row"
 )
 
 // pass returns the name of the principal of a request that passes the rule of a
@@ -44,7 +42,7 @@ func (m *memo) passAs(
 // unauthorized asks for a token. The one that was sent appears nowhere.
 func unauthorized(r *request, detail string) error {
 	header := challenge
-	if _, sent := httprule.Bearer(row.Alias(r.Authorization)); sent {
+	if _, sent := r.token(); sent {
 		header += `, error="invalid_token"`
 	}
 	return problem{kind: kindUnauthorized, detail: detail, header: header + "\r\n"}

@@ -157,7 +157,11 @@ type provenance struct {
 func (o *settings) appendShared(dst []byte, from *provenance, cacheControl string) []byte {
 	dst = append(dst, "Server: hotrow\r\nX-Content-Type-Options: nosniff\r\n"...)
 	if from != nil {
-		dst = http1.AppendHeader(dst, "Vary", o.varies)
+		varies := o.varies
+		if cacheControl == privateControl {
+			varies = o.variesBy
+		}
+		dst = http1.AppendHeader(dst, "Vary", varies)
 		if from.status != "" {
 			dst = http1.AppendHeader(dst, "Cache-Status", from.status)
 		}

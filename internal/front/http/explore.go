@@ -100,7 +100,7 @@ type relationView struct {
 
 // exploreTables tells the page of the resources that the request's principal may read.
 func (c *call) exploreTables() (*answer, error) {
-	c.private = c.r.Authorization != nil
+	c.private = c.r.credentials() != nil
 	tables := []tableView{}
 	for _, res := range c.o.Resources.All() {
 		if c.reads(res) {

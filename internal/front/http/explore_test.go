@@ -40,7 +40,8 @@ func TestExplore_ABrowserGetsThePageAtTheRoot(t *testing.T) {
 	for _, accept := range []string{"*/*", "application/json"} {
 		a := s.do("GET", "/", "", "Accept: "+accept)
 		s.want(a, 200, "")
-		wantHeaders(t, a, map[string]string{"Vary": "Accept", "Content-Type": "application/json"})
+		wantHeaders(t, a, map[string]string{"Vary": "Accept, Authorization, apikey",
+			"Content-Type": "application/json"})
 	}
 	s.want(s.do("GET", "/depts", "", "Accept: text/html"), 406, "not-acceptable")
 	for name, file := range explore.Files {

@@ -108,6 +108,7 @@ type settings struct {
 	anonymous []string // the roles of who sends no token
 	cors      *cors    // nil: no Origins
 	varies    string   // Vary of documents and lists
+	variesBy  string   // and of those that not everybody may read
 	common    string   // the header lines that all answers have, with their ends
 }
 
@@ -147,6 +148,7 @@ func (h *Handler) Configure(o Options) {
 	}
 	s := &settings{Options: o, hosts: httprule.NewHosts(o.Hosts), cors: newCORS(o.Origins)}
 	s.varies = s.vary()
+	s.variesBy = s.varies + ", Authorization, apikey"
 	if s.cors.exact() {
 		s.common = varyOrigin
 	}

@@ -45,7 +45,7 @@ func (o *settings) grounds() grounds {
 func (m *memo) vet(o *settings, r *request) error {
 	m.who = nil
 	// Fast path: nobody says who they are.
-	if len(r.Authorization) == 0 || o.JWT == nil {
+	if len(r.Authorization) == 0 && len(r.APIKey) == 0 || o.JWT == nil {
 		return nil
 	}
 
@@ -59,7 +59,7 @@ func (m *memo) vet(o *settings, r *request) error {
 // keys and the settings are the same, and the token has not ended. On an event loop a JWT
 // that is not known yet is errLater.
 func (m *memo) identify(o *settings, r *request) (*holder, error) {
-	header := r.Authorization
+	header := r.credentials()
 	if len(header) == 0 || o.Auth == nil && o.JWT == nil {
 		return nil, nil
 	}
@@ -74,15 +74,16 @@ func (m *memo) identify(o *settings, r *request) (*holder, error) {
 		m.grounds = g
 		m.forget()
 	}
+	if r.Authorization != nil && !isBearer(header) {
+		return nil, nil // another scheme: nobody
+	}
 	h := m.tokens[string(header)] // does not allocate
 	if h != nil && !h.ended(now) {
 		m.who = h
 		return h, nil
 	}
-	if !isBearer(header) {
-		return nil, nil // another scheme: nobody
-	}
-	h, err := m.lookUp(o, string(header), now)
+	token, _ := r.token()
+	h, err := m.lookUp(o, string(header), strings.Clone(token), now)
 	m.who = h
 	return h, err
 }
@@ -90,13 +91,13 @@ func (m *memo) identify(o *settings, r *request) (*holder, error) {
 // ended reports whether a token is worth nothing any more.
 func (h *holder) ended(now time.Time) bool { return h.until != 0 && now.Unix() >= h.until }
 
-// lookUp is identify of a header that is not remembered.
-func (m *memo) lookUp(o *settings, header string, now time.Time) (*holder, error) {
-	token, ok := httprule.Bearer(header)
-	if !ok {
-		if o.JWT != nil {
-			return nil, refusedToken(jwt.Malformed)
-		}
+// lookUp is identify of a header that is not remembered. Its token is "" if it has none.
+func (m *memo) lookUp(o *settings, header, token string, now time.Time) (*holder, error) {
+	switch {
+	case token != "":
+	case o.JWT != nil:
+		return nil, refusedToken(jwt.Malformed)
+	default:
 		return nil, nil
 	}
 	if o.Auth != nil {
@@ -109,6 +110,7 @@ func (m *memo) lookUp(o *settings, header string, now time.Time) (*holder, error
 	}
 	var c jwt.Claims
 	var err error
+	var ok bool
 	if m.ctx != nil {
 		c, err = o.JWT.Verify(m.ctx, token)
 	} else if c, ok = o.JWT.Known(token, now); !ok {
@@ -142,6 +144,24 @@ func (m *memo) keep(o *settings, header string, h *holder) *holder {
 
 // forget forgets what headers are worth.
 func (m *memo) forget() { m.tokens, m.tokenBytes = nil, 0 }
+
+// credentials returns the header that says who asks; nil: there is none. Where there is no
+// Authorization it is apikey, which is a token by itself.
+func (r *request) credentials() []byte {
+	if r.Authorization == nil {
+		return r.APIKey
+	}
+	return r.Authorization
+}
+
+// token returns the token of the request. It may alias r.
+func (r *request) token() (string, bool) {
+	header := r.credentials()
+	if r.Authorization == nil && !isBearer(header) {
+		return row.Alias(header), len(header) > 0
+	}
+	return httprule.Bearer(row.Alias(header))
+}
 
 // isBearer reports whether a header begins as one with a bearer token does.
 func isBearer(header []byte) bool {

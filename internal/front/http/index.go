@@ -56,9 +56,10 @@ func (c *call) index() (*answer, error) {
 	if indexMedia[i] == "text/html" {
 		return c.explorePage(), nil
 	}
-	c.private = c.r.Authorization != nil // it names what the token may read
+	c.private = c.r.credentials() != nil // it names what the token may read
 	entries := c.entries()
-	a := &answer{code: http.StatusOK, shared: c.shared(privateControl), more: "Vary: Accept\r\n"}
+	a := &answer{code: http.StatusOK, shared: c.shared(privateControl),
+		more: "Vary: Accept, Authorization, apikey\r\n"}
 	if indexMedia[i] == "text/plain" {
 		a.kind, a.body = "text/plain; charset=utf-8", indexText(entries)
 		return a, nil

@@ -114,6 +114,51 @@ func TestJWT_RolesOverEveryRoad(t *testing.T) {
 	}
 }
 
+// apikey is the token where there is no Authorization, as Supabase's clients send it, and what
+// depends on it says so to caches.
+func TestAPIKey_OverEveryRoad(t *testing.T) {
+	for _, road := range []string{"", "loop", "tls", "h2"} {
+		t.Run("road="+road, func(t *testing.T) {
+			t.Setenv("HOTROW_TEST_ROAD", road)
+			s := newServer(t, withJWT(t))
+			token, static := newToken(t, "r", "reader")
+			s.tokens.Set([]front.Token{static})
+			reader := newJWT(time.Hour, `,"role":"reader"`)
+			editor := newJWT(time.Hour, `,"role":["x","editor"]`)
+			for _, tt := range []struct {
+				code    int
+				headers []string
+			}{
+				{200, []string{"apikey: " + reader}},
+				{200, []string{"apikey: " + token}},
+				{200, []string{"apikey: Bearer " + token}},
+				{200, []string{"apikey: x", bearer(reader)}},
+				{401, []string{"apikey: " + reader, bearer("x")}},
+				{401, []string{"apikey: " + reader, "Authorization: Basic x"}},
+				{401, []string{"apikey: " + reader + "A"}},
+				{401, []string{"Authorization: " + reader}}, // it is no Bearer
+				{401, []string{"Authorization: " + token}},
+			} {
+				for range 3 {
+					a := s.do("GET", "/pay/1", "", tt.headers...)
+					varies := a.Header.Get("Vary")
+					if a.StatusCode != tt.code || tt.code == 200 &&
+						!strings.HasSuffix(varies, "Authorization, apikey") {
+						t.Errorf("%.80q: %d, Vary %q; want %d", tt.headers, a.StatusCode, varies, tt.code)
+					}
+				}
+			}
+			varies := s.do("GET", "/depts/10", "", "apikey: "+reader).Header.Get("Vary")
+			if strings.Contains(varies, "apikey") {
+				t.Errorf("what everybody may read has Vary %q", varies)
+			}
+			s.want(s.do("PATCH", "/pay/1", `{"sal":7}`, "apikey: "+reader), 403, "forbidden")
+			s.want(s.do("PATCH", "/pay/1", `{"sal":7}`, "apikey: "+editor), 204, "")
+			s.want(s.do("GET", "/depts/10", "", "apikey: "+newJWT(-time.Second, "")), 401, "unauthorized")
+		})
+	}
+}
+
 // A token that was good is worth nothing from the moment on that it ends, on a connection that had
 // hits by it, too.
 func TestJWT_EndsOnAnOpenConnection(t *testing.T) {

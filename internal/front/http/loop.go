@@ -316,7 +316,7 @@ func (l *protocol) park(c *eventloop.Conn, p *peer, o *settings, message []byte)
 		one := call{h: l.h, o: o, m: m, p: p, r: &r, ctx: m.ctx}
 		one.budget, _ = c.Meter().(*front.ClientShare)
 		one.answer(func(a *answer) {
-			if a.code == http.StatusUnauthorized && r.Authorization != nil {
+			if a.code == http.StatusUnauthorized && r.credentials() != nil {
 				p.wrong++
 			}
 			closing := r.Close || c.Draining() || p.wrong >= front.WrongTokens || a.stream != nil

@@ -79,7 +79,7 @@ func newRequest(of *http.Request) *request {
 		{"If-Match", &r.IfMatch}, {"If-None-Match", &r.IfNoneMatch},
 		{"Cache-Control", &r.CacheControl}, {"Prefer", &r.Prefer},
 		{positionHeader, &r.MinPosition}, {"Range", &r.Range}, {"If-Range", &r.IfRange},
-		{"Origin", &r.Origin},
+		{"Origin", &r.Origin}, {"Apikey", &r.APIKey},
 	} {
 		if lines := of.Header.Values(h.name); len(lines) > 0 {
 			keep(h.field, strings.Join(lines, ","))

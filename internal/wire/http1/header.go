@@ -89,6 +89,8 @@ func (r *Request) mark(k kind, value []byte) {
 		r.unclear = !once(&r.names) || r.unclear
 	case lastEventID:
 		r.LastEventID = value
+	case apiKey:
+		r.keep(&r.APIKey, value)
 	}
 }
 
@@ -170,6 +172,7 @@ const (
 	ifMatch
 	ifNoneMatch
 	authorization
+	apiKey
 	connection
 	cacheControl
 	minPosition
@@ -235,6 +238,9 @@ func classify(name []byte) kind {
 func classify6(name []byte) kind {
 	switch name[0] | 0x20 {
 	case 'a':
+		if name[1]|0x20 == 'p' {
+			return either(name, "apikey", apiKey)
+		}
 		return either(name, "accept", accept)
 	case 'p':
 		return either(name, "prefer", prefer)

@@ -63,6 +63,7 @@ type Request struct {
 	IfMatch        []byte
 	IfNoneMatch    []byte
 	Authorization  []byte
+	APIKey         []byte // apikey: as clients of Supabase say who they are
 	CacheControl   []byte
 	MinPosition    []byte // Hotrow-Min-Position
 	RequestID      []byte // X-Request-Id

@@ -24,7 +24,7 @@ type Head struct {
 	size     int
 	regular  bool // a field that is not a pseudo-header has come
 	trailers bool // the fields come behind a body: none goes on
-	token    bool // there is an Authorization
+	token    bool // there is an Authorization, or an apikey
 	expects  bool // there is an Expect
 	wrong    string
 }
@@ -130,7 +130,7 @@ func (h *Head) field(name, value string) {
 	if h.trailers {
 		return
 	}
-	h.token = h.token || name == "authorization"
+	h.token = h.token || name == "authorization" || name == "apikey"
 	h.expects = h.expects || name == "expect"
 	switch name {
 	case "host":
