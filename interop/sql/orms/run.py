@@ -1,11 +1,13 @@
-"""Counts what memory would have answered of the SELECTs of a client, for each action.
+"""Counts what memory has answered, or would have, of the SELECTs of a client, for each action.
 
 run.py NAME DIRECT THROUGH OPS PROGRAM...: DIRECT and THROUGH are URLs of two databases with the
 same rows, the second through the hotrow whose operator's port has the URL OPS. The program is run
-against each and prints the same for both, or this fails. The output is a row of a table.
+against each and prints the same for both, or this fails. The output is a row of a table. SHAPES is
+the file that gets a line for each shape of statements.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -63,7 +65,7 @@ def statements():
 
 
 def cell(before, after):
-    """Returns the share of SELECTs that memory would have answered, and why not the others."""
+    """Returns the share of SELECTs that are hits, and why most of the others are none."""
     selects = hits = 0
     whys = {}
     for key, now in after.items():
@@ -106,7 +108,7 @@ for action in ["connect", *READS, "writes", "transaction"]:
 for s in wrong():
     print(f"{name}: {s['wrong']} wrong, {s['older']} older: {s['shape']}", file=sys.stderr)
     failed = True
-with open("shapes", "a") as out:
+with open(os.environ["SHAPES"], "a") as out:
     for s in statements().values():
         print(name, s["reason"], s.get("passed", ""), s["count"], s["hits"], s["uncompared"],
               s["shape"], sep="\t", file=out)
