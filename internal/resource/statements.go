@@ -131,29 +131,68 @@ func (f *Freshness) Fence(ctx context.Context) {
 }
 
 // Question returns what the answer depends on that finds rows of a table by conditions: all of them
-// or fewer, as query.Terms; nil: nothing tells.
-func (f *Freshness) Question(table string, where []query.Term) *fresh.Question {
+// or fewer, as query.Terms; nil: nothing tells. named says that the caller can tell the keys of all
+// rows that the answer is made of. It has to if rows are returned.
+func (f *Freshness) Question(
+	table string, where []query.Term, named bool,
+) (q *fresh.Question, rows *Rows) {
 	t, ok := f.u.tables.Load(table)
 	if !ok { // no lists are kept: no change of it is noted
-		return nil
+		return nil, nil
 	}
 	all := &fresh.Question{Tags: []fresh.Tag{{Table: t.(*listTable).versions}}}
 	if len(where) == 0 {
-		return all
+		return all, nil
 	}
 	form := f.formOf(table)
 	if form == nil || form.root == nil {
-		return all
+		return all, nil
 	}
 	var d listDeps
 	if !form.root.tags(f.u, &d, &query.Query{Table: form.table, Where: where}) {
-		return all
+		return all, nil
 	}
-	if d.rows.by == nil || form.root.byKey(&d) {
-		return &d.Question
+	switch {
+	case d.rows.by == nil, form.root.byKey(&d):
+		return &d.Question, nil
+	case !named:
+		return all, nil
 	}
-	return all
+	d.Read = append(d.Read, d.rows.table)
+	return &d.Question, &Rows{of: d.rows, table: form.table}
 }
+
+// Rows are those that an answer is made of, whose old values the feed may not tell.
+type Rows struct {
+	of    named
+	table *query.Table
+	tags  []fresh.Tag
+}
+
+// Add adds a row by the texts of its key's columns. It reports false if they are none of the
+// columns' types.
+func (r *Rows) Add(parts []string) bool {
+	texts := make([]string, len(parts))
+	for i, name := range r.of.by.Columns {
+		at := slices.IndexFunc(r.table.Columns, func(c query.Column) bool { return c.Name == name })
+		if at < 0 {
+			return false
+		}
+		var err error
+		if texts[i], err = r.table.Columns[at].Part.Parse(parts[i]); err != nil {
+			return false
+		}
+	}
+	r.tags = append(r.tags, fresh.Tag{Table: r.of.table, TagColumns: r.of.by,
+		Key: string(row.JoinKey(texts...))})
+	return true
+}
+
+// Tags returns what tells of changes of the rows.
+func (r *Rows) Tags() []fresh.Tag { return fewer(r.tags) }
+
+// Whole returns what tells of any change of the table.
+func (r *Rows) Whole() []fresh.Tag { return whole([]*fresh.Table{r.of.table}) }
 
 // Keys returns the keys of all rows of a table that may meet conditions, and the columns that keys
 // are made of; nil: the conditions do not tell.
@@ -173,7 +212,7 @@ func (f *Freshness) Keys(table string, where []query.Term) (keys, columns []stri
 	if len(own) == 0 {
 		return nil, nil
 	}
-	q := f.Question(table, own)
+	q, _ := f.Question(table, own, false)
 	if q == nil {
 		return nil, nil
 	}
@@ -185,6 +224,14 @@ func (f *Freshness) Keys(table string, where []query.Term) (keys, columns []stri
 		keys = append(keys, tag.Key)
 	}
 	return keys, columns
+}
+
+// KeyOf returns the columns that name a row of a table to the feed; nil: none do.
+func (f *Freshness) KeyOf(table string) []string {
+	if form := f.formOf(table); form != nil && form.root != nil {
+		return form.root.key
+	}
+	return nil
 }
 
 // byKey reports whether all tags of d name a row by its key.

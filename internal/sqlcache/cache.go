@@ -75,6 +75,7 @@ const (
 	noFingerprint
 	noDeps
 	noRole
+	noRows
 )
 
 // Key names an answer: the statement with its values, in which form, and for whom.
@@ -86,6 +87,7 @@ type Copy struct {
 	set    *fresh.ReadSet
 	number uint64 // of the meaning
 	found  found
+	tags   int   // of rows that it is made of
 	at     int64 // when it had come: what it shows may be of then
 	digest [16]byte
 
@@ -97,9 +99,9 @@ type Copy struct {
 }
 
 // Size implements row.Attachment.
-func (one *Copy) Size() int { return copySize }
+func (one *Copy) Size() int { return copySize + 4*one.tags }
 
-// copySize is what a Copy takes with what it depends on, about.
+// copySize is what a Copy takes with what it depends on, about, but for the tags of rows.
 const copySize = 400
 
 // An Answer is the server's messages that are about a statement, as they were sent.

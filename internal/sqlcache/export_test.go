@@ -11,6 +11,7 @@ const (
 	NoFingerprint = noFingerprint
 	NoDeps        = noDeps
 	NoRole        = noRole
+	NoRows        = noRows
 )
 
 // Rests reports whether the catalogue is not read, and has not been for so long that it counts no

@@ -31,6 +31,7 @@ type Look struct {
 	message *row.Document // that answer
 
 	found    found
+	named    named
 	rows     int    // that have come
 	recorded []byte // of the server's answer, its rows behind what describes them
 	columns  int    // bytes of recorded that do
@@ -81,7 +82,10 @@ func (c *Cache) Look(s *Session, a *Ask, asked bool) *Look {
 	if !asked && l.Why == Looked && c.closed.is(&l.found) {
 		l.Why = WhyClosed
 	}
-	if q := of.Question(p.rel.id, where); q != nil {
+	l.named.places, l.named.columns = p.places(a, of.KeyOf(p.rel.id))
+	q, rows := of.Question(p.rel.id, where, l.named.places != nil)
+	if q != nil {
+		l.named.rows = rows
 		l.lease = of.Begin(row.Key(l.key[:]), q)
 	}
 	return l
@@ -226,7 +230,13 @@ func (l *Look) Record(kind byte, body []byte, describes bool) bool {
 	if kind == 'D' {
 		l.rows++
 	}
-	if !l.c.serves || l.lease == nil {
+	if l.lease == nil {
+		return true
+	}
+	if kind == 'D' {
+		l.named.add(body)
+	}
+	if !l.c.serves {
 		return true
 	}
 	size := len(body) + 5
@@ -269,7 +279,12 @@ func (l *Look) Keep(s *Session, digest, described [16]byte) {
 		digest: digest, exact: l.p.exact, compared: l.p.exact || !l.p.limited,
 		columns: l.columns, described: described}
 	one.found.whole = l.found.whole && l.rows == len(l.found.keys)
-	l.of.Finish(l.lease, stateOf(digest), nil, func(set *fresh.ReadSet) {
+	tags := l.named.tags()
+	if c.broken == noRows {
+		tags = nil
+	}
+	one.tags = len(tags)
+	l.of.Finish(l.lease, stateOf(digest), tags, func(set *fresh.ReadSet) {
 		one.set = set
 		doc := row.NewDocument("", copyFormat, l.recorded, stateOf(digest), l.lease.Stamp)
 		doc.Attach(one)

@@ -68,6 +68,13 @@ func TestRules_AreNeeded(t *testing.T) {
 			run(s.t, direct, "UPDATE a SET name = 'other' WHERE id = 2")
 			run(s.t, c, "SELECT name FROM a WHERE id = $1", 2)
 		}},
+		// The feed does not tell what the row was before.
+		"rows are named": {sqlcache.NoRows, func(s *stand, c *pgx.Conn) {
+			direct := connect(s.t, s.database, pgx.QueryExecModeExec)
+			s.becomes(c, "SELECT id, name FROM a WHERE score = $1", 2)
+			run(s.t, direct, "UPDATE a SET score = 3 WHERE id = 2")
+			run(s.t, c, "SELECT id, name FROM a WHERE score = $1", 2)
+		}},
 		"sessions differ": {sqlcache.NoRole, func(s *stand, c *pgx.Conn) {
 			s.becomes(c, "SELECT t FROM w")
 			other := connect(s.t, s.url, pgx.QueryExecModeSimpleProtocol)

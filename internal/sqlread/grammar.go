@@ -64,7 +64,7 @@ func (r *reader) first() bool {
 
 func (r *reader) selectList() bool {
 	for {
-		if r.s.items++; r.s.items > maxItems {
+		if len(r.s.Items) == maxItems {
 			return r.refuse(TooMany)
 		}
 		if !r.item() {
@@ -83,8 +83,10 @@ func (r *reader) item() bool {
 	switch {
 	case r.isOp("*"):
 		r.s.Star = true
+		r.s.Items = append(r.s.Items, AllColumns)
 		return r.take()
 	case r.isValue():
+		r.s.Items = append(r.s.Items, NoItem)
 		if _, ok := r.value(); !ok {
 			return false
 		}
@@ -98,6 +100,7 @@ func (r *reader) item() bool {
 	var qualifier Name
 	switch {
 	case counts && r.isMark("("):
+		r.s.Items = append(r.s.Items, NoItem)
 		if !r.countAll() {
 			return false
 		}
@@ -109,6 +112,7 @@ func (r *reader) item() bool {
 		qualifier = name
 		if r.isOp("*") {
 			r.s.Star = true
+			r.s.Items = append(r.s.Items, AllColumns)
 			r.s.Columns = append(r.s.Columns, Column{Qualifier: qualifier})
 			return r.take()
 		}
@@ -116,6 +120,7 @@ func (r *reader) item() bool {
 			return false
 		}
 	}
+	r.s.Items = append(r.s.Items, len(r.s.Columns))
 	r.s.Columns = append(r.s.Columns, Column{qualifier, name})
 	return r.label()
 }

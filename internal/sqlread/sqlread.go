@@ -27,6 +27,7 @@ type Statement struct {
 	Schema, Table, Alias Name // Schema and Alias may be empty
 
 	Columns []Column // each mention of a column, in the order of the text
+	Items   []int    // of the select list: places in Columns, or AllColumns, or NoItem
 	Star    bool     // the select list has *: all columns
 	Count   bool     // the select list has count(*)
 
@@ -39,22 +40,28 @@ type Statement struct {
 	Order  []int   // places in Columns that it is ordered by, -1: a label of the select list
 
 	labels []Name // that the select list gives
-	items  int
 	shape  []byte
 }
+
+// What is in the select list besides columns.
+const (
+	AllColumns = -1 // *
+	NoItem     = -2 // a value, or count(*)
+)
 
 // NewStatement returns a Statement with room for what most texts have.
 func NewStatement() *Statement {
 	room := new(struct {
 		Statement
 		columns [4]Column
+		items   [4]int
 		where   [4]Term
 		values  [4]Value
 		shape   [192]byte
 	})
 	s := &room.Statement
 	s.Columns, s.Where, s.Values = room.columns[:0], room.where[:0], room.values[:0]
-	s.shape = room.shape[:0]
+	s.Items, s.shape = room.items[:0], room.shape[:0]
 	return s
 }
 
@@ -74,8 +81,9 @@ func (s *Statement) Shape() []byte { return s.shape }
 // Read reads a text and returns Eligible, or why memory cannot answer it. After a refusal only
 // the Shape is of use.
 func (s *Statement) Read(text string) Reason {
-	*s = Statement{Columns: s.Columns[:0], Where: s.Where[:0], Values: s.Values[:0],
-		Limit: -1, Offset: -1, Order: s.Order[:0], labels: s.labels[:0], shape: s.shape[:0]}
+	*s = Statement{Columns: s.Columns[:0], Items: s.Items[:0], Where: s.Where[:0],
+		Values: s.Values[:0], Limit: -1, Offset: -1, Order: s.Order[:0], labels: s.labels[:0],
+		shape: s.shape[:0]}
 	r := reader{s: s, text: text}
 	if !r.statement() {
 		s.shape = append(s.shape, "..."...)
