@@ -41,16 +41,20 @@ type sqlTx struct {
 	noKey   bool // the statement does not give the key
 	inexact bool // a value is not the text that the column will have
 	foreign bool // another program commits it
+
+	rekeys bool // the row gets the key of another place
+	to     int
 }
 
 // An sqlQuery is a SELECT. What it compares scores with, its order and its limit are nothing that
 // version counters know.
 type sqlQuery struct {
-	author, key int8 // unset: it does not compare them
-	least       int8 // score
-	limit       int  // 0: none; the order is by score, highest first
-	count       bool // count(*)
-	keyless     bool // the answer does not tell the keys of its rows
+	author  int8  // unset: it does not compare it
+	keys    uint8 // a bit for each of IN; 0: it does not compare them
+	least   int8  // score
+	limit   int   // 0: none; the order is by score, highest first
+	count   bool  // count(*)
+	keyless bool  // the answer does not tell the keys of its rows
 }
 
 // An sqlAnswer is what a query finds: for each place the row's key, author and score.
@@ -70,6 +74,8 @@ func (sc *sqlScenario) rowsAt(v uint8) (rows [sqlRows]sqlRow) {
 			*r = sqlRow{true, t.author, t.score}
 		case t.delete:
 			*r = sqlRow{}
+		case t.rekeys:
+			rows[t.to], *r = *r, sqlRow{}
 		default:
 			r.author, r.score = given(t.author, r.author), given(t.score, r.score)
 		}
@@ -92,7 +98,7 @@ func (sc *sqlScenario) answer(q int, v uint8) (a sqlAnswer, keys uint8) {
 		for i, r := range rows {
 			match := r.in && r.score == score &&
 				(query.author == unset || query.author == r.author) &&
-				(query.key == unset || int(query.key) == i)
+				(query.keys == 0 || query.keys>>i&1 != 0)
 			switch {
 			case !match, query.limit > 0 && n == query.limit:
 			case query.count:
@@ -112,12 +118,19 @@ func (w *sqlWorld) unread(q int) []int {
 	query := &w.sc.queries[q]
 	var deps []int
 	switch {
-	case query.author != unset:
+	case query.author != unset && (w.sc.full || !w.sc.closes):
 		deps = append(deps, sqlOfAda+int(query.author))
-	case query.key != unset:
-		deps = append(deps, sqlKey0+int(query.key))
+	case query.author == unset && query.keys != 0:
+		for i := range sqlRows {
+			if query.keys>>i&1 != 0 {
+				deps = append(deps, sqlKey0+i)
+			}
+		}
 	default:
 		deps = append(deps, sqlTable)
+	}
+	if w.sc.closes {
+		return append(deps, sqlWhole)
 	}
 	if !w.sc.full && (query.count || query.keyless) {
 		deps = append(deps, sqlTable)
@@ -130,6 +143,9 @@ func (w *sqlWorld) unread(q int) []int {
 // moves.
 func (w *sqlWorld) deps(q int, v uint8) []int {
 	deps := w.unread(q)
+	if w.sc.closes {
+		return deps
+	}
 	if query := &w.sc.queries[q]; query.count || query.keyless {
 		if w.is(noOwn) {
 			return deps
@@ -155,6 +171,9 @@ func (w *sqlWorld) fed(i int) []int {
 	if before.in && w.sc.full {
 		moves = append(moves, sqlOfAda+int(before.author))
 	}
+	if t.rekeys {
+		return append(moves, sqlKey0+t.to, sqlOfAda+int(before.author))
+	}
 	if after.in && (!before.in || !w.sc.full || after.author != before.author) {
 		moves = append(moves, sqlOfAda+int(after.author))
 	}
@@ -165,6 +184,9 @@ func (w *sqlWorld) fed(i int) []int {
 // the table in their place. It knows the statement's text and parameters, and no row.
 func (w *sqlWorld) hold(i int) (moves []int, closes bool) {
 	t := &w.sc.txs[i]
+	if w.sc.closes {
+		return nil, true
+	}
 	precise := !t.noKey && !t.inexact && (t.delete || t.author != unset)
 	switch {
 	case w.is(closesNothing):

@@ -38,6 +38,15 @@ const (
 	joinsWithoutOwn
 	sessionWithoutFence
 	nowWithoutFence
+	fenceAfterWalk
+	addsCloseNothing
+	allAreWhole
+	countIsWhole
+	newKeyOpen
+	opaqueIsSome
+	someIsKeys
+	openedWithinTransaction
+	numRules
 )
 
 // sqlStates is how many a scenario may have.
@@ -53,13 +62,13 @@ func sqlScenarios() (list []sqlScenario) {
 	fails, lost := sqlOp{kind: sqlWrite, fails: true}, sqlOp{kind: sqlWrite, lost: true}
 	update, commit, rollback := sqlOp{kind: sqlUpdate}, sqlOp{kind: sqlCommit}, sqlOp{kind: sqlCommit, fails: true}
 
-	ofAda := sqlQuery{author: ada, key: unset}
-	ofBob := sqlQuery{author: bob, key: unset}
-	high := sqlQuery{author: ada, key: unset, least: 4}
-	best := sqlQuery{author: ada, key: unset, limit: 1}
-	third := sqlQuery{author: unset, key: 2}
-	count := sqlQuery{author: ada, key: unset, count: true}
-	exists := sqlQuery{author: ada, key: unset, keyless: true}
+	ofAda := sqlQuery{author: ada}
+	ofBob := sqlQuery{author: bob}
+	high := sqlQuery{author: ada, least: 4}
+	best := sqlQuery{author: ada, limit: 1}
+	third := sqlQuery{author: unset, keys: 1 << 2}
+	count := sqlQuery{author: ada, count: true}
+	exists := sqlQuery{author: ada, keyless: true}
 
 	moves := sqlTx{author: bob, score: unset}            // SET author = 'bob' WHERE id = 0
 	keeps := sqlTx{author: ada, score: 6}                // SET score = 6 WHERE id = 0 AND author = 'ada'
@@ -266,7 +275,7 @@ func TestModelSQL_BrokenRulesFail(t *testing.T) {
 			t.Log(way)
 		})
 	}
-	for rule := range nowWithoutFence {
+	for rule := range fenceAfterWalk {
 		if !broken[rule] {
 			t.Errorf("rule %d is never broken", rule)
 		}

@@ -5,9 +5,10 @@ package fresh
 // forwards what no copy answers. There are a foreign writer, the feed, the settler, the fence, and
 // connections that are lost between a COMMIT and its answer.
 //
-// The front is not built yet: the rules stand here, in ask, look, forward, receive and hold. One
-// turn is a message, or one look at a copy. How version counters are moved and read in single steps
-// is model_words_test.go's business, and here one turn.
+// The rules stand here, in ask, look, forward, receive and hold, in two designs: this one, and the
+// one that is built (model_sql_closed_test.go). One turn is a message, or one look at a copy. How
+// version counters are moved and read in single steps is model_words_test.go's business, and here
+// one turn.
 //
 // A COMMIT is forwarded with a hold on what it changes, which ends when its answer has come. If the
 // statements do not tell all that it changes, it closes the table: no copy answers until the feed
@@ -60,6 +61,7 @@ type sqlScenario struct {
 	txs     []sqlTx
 	progs   [sqlSessions][]sqlOp
 	slow    bool // others take turns within a look at a copy
+	closes  bool // writes hold no counters, and close what they may change
 }
 
 // A sqlCounter is a version counter: see Versions.
@@ -246,8 +248,16 @@ func (s *sqlState) moved(counters []int, c0 uint8, dirty bool) bool {
 	return false
 }
 
-// isOpen is the half of a look that asks whether the table is closed.
-func (w *sqlWorld) isOpen(s *sqlState) bool { return s.closed == 0 }
+// isOpen is the half of a look that asks whether a copy is closed.
+func (w *sqlWorld) isOpen(s *sqlState, k, q int) bool {
+	c := s.copies[q][s.conns[k].thinks]
+	for i := range w.sc.txs {
+		if s.closed>>i&1 != 0 && (!w.sc.closes || w.closesCopy(i, q, c.v)) {
+			return false
+		}
+	}
+	return true
+}
 
 // isGood is the half of a look that walks a copy's counters.
 func (w *sqlWorld) isGood(s *sqlState, k, q int) bool {

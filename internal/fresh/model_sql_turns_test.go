@@ -73,7 +73,7 @@ func (w *sqlWorld) ask(s *sqlState, k int, o *sqlOp, emit func(sqlTurn, *sqlStat
 			return
 		}
 	}
-	if s.applied+1 >= p.fenceAt {
+	if s.applied+1 >= p.fenceAt || w.is(fenceAfterWalk) {
 		w.look(s, k, o, emit)
 	}
 }
@@ -83,12 +83,15 @@ func (w *sqlWorld) look(s *sqlState, k int, o *sqlOp, emit func(sqlTurn, *sqlSta
 	p := &s.conns[k]
 	turn := func(what string) sqlTurn { return sqlTurn{what, k, int(p.pc)} }
 	if (p.n == 0 || w.is(lookAtArrival)) && p.thinksStatus == 0 && (!p.unsure || w.is(stateByText)) {
-		open, good := w.isOpen(s), w.isGood(s, k, o.q)
+		open, good := w.isOpen(s, k, o.q), w.isGood(s, k, o.q)
 		hit := open && good
 		if w.sc.slow {
 			first, second := open, good
-			if w.is(closedAfterWalk) {
+			switch {
+			case w.is(closedAfterWalk):
 				first, second = good, open
+			case w.is(fenceAfterWalk):
+				first, second = open && good, s.applied+1 >= p.fenceAt
 			}
 			if !p.looking && first {
 				p.looking = true
@@ -129,7 +132,7 @@ func (s *sqlState) settled() (list uint8) {
 // nothing has moved that its answer may depend on. What the feed has brought and nobody has seen
 // settled is no reason not to. An own write under way is: who asks may know that it has ended.
 func (w *sqlWorld) joinable(s *sqlState, k int, o *sqlOp) (conn, flight int) {
-	if o.level != sqlBounded || s.counters[sqlOwn].dirty > 0 && !w.is(joinsWithoutOwn) {
+	if o.level != sqlBounded || w.sc.closes || s.counters[sqlOwn].dirty > 0 && !w.is(joinsWithoutOwn) {
 		return -1, -1
 	}
 	deps := w.unread(o.q)
@@ -188,7 +191,11 @@ func (w *sqlWorld) forward(s *sqlState, k int, o *sqlOp) {
 	case sqlRead:
 		w.lease(s, k, &f, p.floor)
 	case sqlWrite, sqlCommit:
-		if !w.is(heldAtAnswer) {
+		if !w.is(heldAtAnswer) && !w.is(openedWithinTransaction) {
+			w.take(s, k, o.tx)
+		}
+	case sqlUpdate:
+		if w.is(openedWithinTransaction) {
 			w.take(s, k, o.tx)
 		}
 	case sqlHidden:
@@ -316,6 +323,10 @@ func (w *sqlWorld) receive(s *sqlState, k int) {
 		w.receiveRead(s, k, &f, o)
 	case sqlWrite, sqlCommit:
 		w.receiveCommit(s, k, o)
+	case sqlUpdate:
+		if w.is(openedWithinTransaction) {
+			s.unfence |= 1 << o.tx & s.closed
+		}
 	case sqlHidden:
 		p.unsure = p.unsure || !w.is(stateByText)
 	case sqlLock:
