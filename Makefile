@@ -130,7 +130,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 soak: ## simulations and torture of connections for DURATION (1h) each, lists beside WRITES rows, a thousand kill -9
 	$(GO) test ./internal/fresh -run '^TestSimulation(_Standby)?$$' -sim.duration=$(DURATION) -timeout 0 -v
 	$(GO) test ./internal/fresh -run '^TestSimulationWords$$' -sim.words=$(DURATION) -timeout 0 -v
-	$(GO) test ./internal/stress -run ListsBesideMassWrites -stress.writes=$(WRITES) -timeout 0 -v
+	$(GO) test ./internal/stress/lists -run ListsBesideMassWrites -stress.writes=$(WRITES) -timeout 0 -v
 	$(MAKE) torture
 	HOTROW_ROBUST=soak $(GO) test ./internal/robust -run 'Matrix/(17|31)_' -count=1 -timeout 0 -v
 
@@ -181,7 +181,7 @@ h2spec: ## h2spec against hotrow and net/http, as a table of what fails (make te
 
 .PHONY: stress
 stress: ## real databases under load and faults for STRESS (60s); no read may stay stale
-	$(GO) test ./internal/stress -run '^TestStress' -stress.duration=$(STRESS) -timeout 30m -v
+	$(GO) test ./internal/stress/... -run '^TestStress' -stress.duration=$(STRESS) -timeout 30m -v
 
 .PHONY: engines
 engines: deps ## the drivers on PostgreSQL 15, 17 and 18, MariaDB, Galera and MySQL, as a table in docs (ENGINES="mysql" runs one; half an hour)

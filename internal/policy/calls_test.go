@@ -19,6 +19,7 @@ var configured = map[string]string{
 	"internal/config":          "that is what it is for",
 	"internal/dbtest":          "tests have no other way to be told",
 	"internal/waittest":        "tests have no other way to be told",
+	"internal/testbed":         "tests have no other way to be told",
 	"internal/source/postgres": "libpq's variables (PGSSLMODE...) are part of what its URLs mean",
 }
 

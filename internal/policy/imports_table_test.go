@@ -5,7 +5,7 @@ type room struct {
 	dir   string   // from the root
 	knows []string // packages of ours that it may import, without "internal/"
 	heavy []string // heavy third-party modules that live here and below, and nowhere else
-	tests []string // what its tests may import besides: ours, or heavy modules
+	tests []string // what its tests, or all of a tool, may import besides: ours, or heavy modules
 	tool  bool     // serves tests and operators: only test files and mains import it
 }
 
@@ -29,18 +29,27 @@ var house = []room{
 			"client/wire/rows", "github.com/goccy/go-yaml"},
 	},
 	{
-		dir: "internal/stress",
-		knows: []string{"dbtest", "front/http", "httpserve", "resource", "fresh", "tier",
-			"source", "source/sqlite", "source/postgres", "source/mysql", "row"},
+		dir: "internal/testbed",
+		knows: []string{"waittest", "front/http", "httpserve", "resource", "tier", "source", "source/sqlite",
+			"source/postgres", "source/mysql"},
+		tests: []string{"github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
+		tool:  true,
+	},
+	{
+		dir:   "internal/stress",
+		knows: []string{"dbtest", "resource", "fresh", "source", "source/sqlite", "source/postgres", "row"},
 		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
-		tests: []string{"client", "front/wire", "query", "github.com/jackc/pgx",
+		tests: []string{"testbed", "client", "front/wire", "query", "github.com/jackc/pgx",
 			"github.com/go-sql-driver/mysql"},
 		tool: true,
 	},
 	{
-		dir:   "internal/packagetest",
-		tests: []string{"dbtest"},
+		dir: "internal/stress/lists",
+		tests: []string{"testbed", "dbtest", "resource", "source", "source/sqlite", "tier", "row", "query",
+			"github.com/jackc/pgx"},
+		tool: true,
 	},
+	{dir: "internal/packagetest", tests: []string{"dbtest"}},
 	{
 		dir:   "internal/restart/ask",
 		knows: []string{"restart"},
@@ -131,19 +140,13 @@ var house = []room{
 		tests: []string{"browsertest", "dbtest", "htmltest", "source/sqlite", "row",
 			"github.com/prometheus/client_model", "github.com/prometheus/common"},
 	},
-	{
-		dir:   "internal/load",
-		tests: []string{"waittest"},
-	},
+	{dir: "internal/load", tests: []string{"waittest"}},
 	{
 		dir:   "internal/proxy",
 		knows: []string{"accesslog", "admit", "eventloop/nonblock", "trace", "wire/http1"},
 		tests: []string{"dbtest", "tlstest", "golang.org/x/net/http2"},
 	},
-	{
-		dir:   "internal/supervisor",
-		heavy: []string{"github.com/coreos/go-systemd"},
-	},
+	{dir: "internal/supervisor", heavy: []string{"github.com/coreos/go-systemd"}},
 	{
 		dir:   "internal/robust",
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
@@ -236,14 +239,8 @@ var house = []room{
 		knows: []string{"front", "eventloop", "wire/http1", "wire/http2"},
 		tests: []string{"tlstest", "golang.org/x/net/http2"},
 	},
-	{
-		dir:   "internal/jwt",
-		tests: []string{"github.com/golang-jwt/jwt"},
-	},
-	{
-		dir:   "internal/httprule",
-		knows: []string{"front"},
-	},
+	{dir: "internal/jwt", tests: []string{"github.com/golang-jwt/jwt"}},
+	{dir: "internal/httprule", knows: []string{"front"}},
 	{
 		dir:   "internal/front",
 		knows: []string{"accesslog", "admit", "eventloop", "resource", "source", "query", "row"},
@@ -272,14 +269,8 @@ var house = []room{
 		tests: []string{"dbtest", "links/killtest", "source/sqlite", "source/postgres",
 			"source/mysql"},
 	},
-	{
-		dir:   "internal/links/clicklog",
-		tests: []string{"links/killtest"},
-	},
-	{
-		dir:  "internal/links/killtest",
-		tool: true,
-	},
+	{dir: "internal/links/clicklog", tests: []string{"links/killtest"}},
+	{dir: "internal/links/killtest", tool: true},
 	{
 		dir:   "internal/links/schema",
 		knows: []string{"source"},
@@ -304,30 +295,18 @@ var house = []room{
 		knows: []string{"wire/http1"},
 		heavy: []string{"golang.org/x/net/http/httpguts", "golang.org/x/net/http2"},
 	},
-	{
-		dir:   "internal/wire/http1",
-		knows: []string{},
-	},
+	{dir: "internal/wire/http1", knows: []string{}},
 	{
 		dir: "internal/wire/resp",
 	},
-	{
-		dir:   "internal/wire/memcache",
-		tests: []string{"dbtest"},
-	},
-	{
-		dir:   "client/wire",
-		knows: []string{"client/wire/gofast"},
-	},
+	{dir: "internal/wire/memcache", tests: []string{"dbtest"}},
+	{dir: "client/wire", knows: []string{"client/wire/gofast"}},
 	{
 		dir: "client/wire/gofast",
 		// Its zstd is that of row, by the same module.
 		heavy: []string{"github.com/klauspost/compress/zstd"},
 	},
-	{
-		dir:   "client/wire/rows",
-		knows: []string{"client/wire/cbor"},
-	},
+	{dir: "client/wire/rows", knows: []string{"client/wire/cbor"}},
 	{
 		dir: "client/wire/cbor",
 	},
@@ -336,17 +315,11 @@ var house = []room{
 		knows: []string{"workers", "fresh", "hotkeys", "tier", "source", "query", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
 	},
-	{
-		dir:   "internal/fresh",
-		knows: []string{"row"},
-	},
+	{dir: "internal/fresh", knows: []string{"row"}},
 	{
 		dir: "internal/hotkeys",
 	},
-	{
-		dir:   "internal/trace",
-		heavy: []string{"go.opentelemetry.io/otel"},
-	},
+	{dir: "internal/trace", heavy: []string{"go.opentelemetry.io/otel"}},
 	{
 		dir:   "internal/tier/tiertest",
 		knows: []string{"tier", "row"},
@@ -389,10 +362,7 @@ var house = []room{
 		knows: []string{"source/postgres/catalog", "source", "row"},
 		tests: []string{"dbtest"},
 	},
-	{
-		dir:   "internal/source/postgres/catalog",
-		knows: []string{"source"},
-	},
+	{dir: "internal/source/postgres/catalog", knows: []string{"source"}},
 	{
 		dir: "internal/source/mysql",
 		knows: []string{"source/mysql/binlog", "source/mysql/catalog", "source/document", "source",
@@ -406,14 +376,8 @@ var house = []room{
 		heavy: []string{"github.com/go-mysql-org/go-mysql"},
 		tests: []string{"dbtest", "source/sourcetest", "source/mysql"},
 	},
-	{
-		dir:   "internal/source/mysql/catalog",
-		knows: []string{"source", "row"},
-	},
-	{
-		dir:   "internal/source/document",
-		knows: []string{"source", "query", "row"},
-	},
+	{dir: "internal/source/mysql/catalog", knows: []string{"source", "row"}},
+	{dir: "internal/source/document", knows: []string{"source", "query", "row"}},
 	{
 		dir:   "internal/source/memcached",
 		knows: []string{"source", "query", "row"},
@@ -424,21 +388,12 @@ var house = []room{
 		knows: []string{"source", "query", "row"},
 		tool:  true,
 	},
-	{
-		dir:   "internal/source",
-		knows: []string{"query", "row"},
-	},
+	{dir: "internal/source", knows: []string{"query", "row"}},
 	{
 		dir: "internal/workers",
 	},
-	{
-		dir:   "internal/sqlread",
-		tests: []string{"dbtest", "github.com/jackc/pgx"},
-	},
-	{
-		dir:   "internal/query",
-		knows: []string{"row"},
-	},
+	{dir: "internal/sqlread", tests: []string{"dbtest", "github.com/jackc/pgx"}},
+	{dir: "internal/query", knows: []string{"row"}},
 	{
 		dir:   "internal/row",
 		heavy: []string{"github.com/tinylib/msgp", "github.com/klauspost/compress"},
@@ -460,23 +415,14 @@ var house = []room{
 		knows: []string{"waittest"},
 		tool:  true,
 	},
-	{
-		dir:  "internal/tlstest",
-		tool: true,
-	},
-	{
-		dir:  "internal/waittest",
-		tool: true,
-	},
+	{dir: "internal/tlstest", tool: true},
+	{dir: "internal/waittest", tool: true},
 	{
 		dir:   "internal/wiretest",
 		tests: []string{"client/wire", "client/wire/gofast"},
 		tool:  true,
 	},
-	{
-		dir:   "internal/policy",
-		tests: []string{"golang.org/x/mod", "golang.org/x/tools/go/packages"},
-	},
+	{dir: "internal/policy", tests: []string{"golang.org/x/mod", "golang.org/x/tools/go/packages"}},
 }
 
 // light lists third-party modules that any package may import: small, and no

@@ -47,8 +47,8 @@ func refuseOurs(r room, test bool, dir string) string {
 	if dir == r.dir && test { // an external test package
 		return ""
 	}
-	if slices.Contains(r.knows, name) || test && slices.Contains(r.tests, name) ||
-		(test || r.tool) && slices.Contains(lightTools, name) {
+	if slices.Contains(r.knows, name) || (test || r.tool) &&
+		(slices.Contains(r.tests, name) || slices.Contains(lightTools, name)) {
 		return ""
 	}
 	why := "the line of " + r.dir + " in " + table + " does not have " + name
@@ -63,7 +63,7 @@ func refuseTheirs(r room, test bool, path string) string {
 	if covers(light, path) || covers(r.heavy, path) {
 		return ""
 	}
-	if (test || r.tool) && covers(lightTests, path) || test && covers(r.tests, path) {
+	if (test || r.tool) && (covers(lightTests, path) || covers(r.tests, path)) {
 		return ""
 	}
 	for _, other := range house {

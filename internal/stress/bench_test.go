@@ -15,6 +15,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // BenchmarkInvalidate measures how long after a foreign writer's commit has been
@@ -22,10 +24,10 @@ import (
 func BenchmarkInvalidate(b *testing.B) {
 	b.Run("source=postgres", func(b *testing.B) {
 		url := dbtest.Postgres(b)
-		conn := dial(b, url)
-		mustExec(b, conn, "CREATE TABLE flat (id int PRIMARY KEY, value bigint)",
+		conn := testbed.Dial(b, url)
+		testbed.MustExec(b, conn, "CREATE TABLE flat (id int PRIMARY KEY, value bigint)",
 			"INSERT INTO flat VALUES (1, 1)")
-		s := newStand(b, url, plan{specs: []resource.Spec{spec("flat")}, mode: source.FeedLogical})
+		s := newStand(b, url, plan{Specs: []resource.Spec{testbed.Spec("flat")}, Mode: source.FeedLogical})
 		invalidate(b, s, func() error {
 			_, err := conn.Exec(context.Background(), "UPDATE flat SET value = value + 1 WHERE id = 1")
 			return err
@@ -45,11 +47,11 @@ func BenchmarkInvalidate(b *testing.B) {
 // invalidate writes again and again what memory holds.
 func invalidate(b *testing.B, s *stand, write func() error) {
 	b.Helper()
-	r, ctx := s.resource("flat"), context.Background()
+	r, ctx := s.Resource("flat"), context.Background()
 	took := make([]time.Duration, 0, b.N)
 	b.ResetTimer()
 	for range b.N {
-		until(b, "a copy", func() bool {
+		waittest.Until(b, "a copy", func() bool {
 			a, err := r.Get(ctx, "1", resource.Options{})
 			return err == nil && a.Origin == resource.HitMemory
 		})
@@ -60,7 +62,7 @@ func invalidate(b *testing.B, s *stand, write func() error) {
 		for gone := false; !gone; {
 			_, err := r.Get(ctx, "1", resource.Options{OnlyIfCached: true})
 			gone = errors.Is(err, resource.ErrNotCached)
-			if !gone && time.Since(acknowledged) > patience {
+			if !gone && time.Since(acknowledged) > testbed.Patience {
 				b.Fatal("the copy stays")
 			}
 			time.Sleep(10 * time.Microsecond)
@@ -80,8 +82,8 @@ func sqliteStand(b *testing.B, log bool) (*stand, string) {
 	path := dbtest.SQLite(b)
 	dbtest.SQLiteShell(b, path, `PRAGMA journal_mode = wal;
 		CREATE TABLE flat (id INTEGER PRIMARY KEY, value INTEGER); INSERT INTO flat VALUES (1, 1);`)
-	src := openSQLite(b, path, sqlite.Options{})
-	sp := spec("flat")
+	src := testbed.OpenSQLite(b, path, sqlite.Options{})
+	sp := testbed.Spec("flat")
 	if log {
 		p, err := src.Compile(b.Context(), sp.Table)
 		if err != nil {
@@ -97,23 +99,7 @@ func sqliteStand(b *testing.B, log bool) (*stand, string) {
 			}
 		}
 	}
-	return newStandOver(b, src, plan{specs: []resource.Spec{sp}, mode: source.FeedSQLite}), path
-}
-
-// openSQLite opens a file, with the test's log, until the test ends.
-func openSQLite(t testing.TB, path string, o sqlite.Options) *sqlite.Source {
-	t.Helper()
-	o.Log = testLog(t)
-	src, err := sqlite.Open(t.Context(), path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return src
+	return newStandOver(b, src, plan{Specs: []resource.Spec{sp}, Mode: source.FeedSQLite}), path
 }
 
 // A shell is a sqlite3 process that goes on: a foreign writer.

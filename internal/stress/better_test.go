@@ -10,6 +10,8 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestStressPostgres_AutoTakesTheBetterFeed: while readers and writers go on, the role is
@@ -17,22 +19,22 @@ import (
 // restart of anything and without an old answer.
 func TestStressPostgres_AutoTakesTheBetterFeed(t *testing.T) {
 	t.Parallel() // it waits for the most part
-	server := dbtest.NewPostgres(t, logical)
+	server := dbtest.NewPostgres(t, testbed.Logical)
 	url := server.Database(t)
-	conn := dial(t, url)
+	conn := testbed.Dial(t, url)
 	w := newWorld(t, conn)
-	applyDoctor(t, url, worldSpecs())
-	mustExec(t, conn, "CREATE ROLE app LOGIN", "CREATE PUBLICATION hotrow FOR ALL TABLES",
+	testbed.ApplyDoctor(t, url, worldSpecs())
+	testbed.MustExec(t, conn, "CREATE ROLE app LOGIN", "CREATE PUBLICATION hotrow FOR ALL TABLES",
 		"GRANT ALL ON ALL TABLES IN SCHEMA public TO app",
 		"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO app")
 	s := newStand(t, strings.Replace(url, "postgres@", "app@", 1), plan{
-		specs: worldSpecs(), mode: source.FeedAuto,
-		change: func(o *resource.SourceOptions) { o.LookBetter = 200 * time.Millisecond },
+		Specs: worldSpecs(), Mode: source.FeedAuto,
+		Change: func(o *resource.SourceOptions) { o.LookBetter = 200 * time.Millisecond },
 	})
 	chosen := func(what string, mode source.FeedMode) {
 		t.Helper()
-		until(t, what, func() bool {
-			st := s.stats()
+		waittest.Until(t, what, func() bool {
+			st := s.Stats()
 			return st.Feed == mode && st.State == "fresh" && st.Attached
 		})
 	}
@@ -49,24 +51,24 @@ func TestStressPostgres_AutoTakesTheBetterFeed(t *testing.T) {
 	rs.run(ctx, &wg, 6)
 	chosen("what there is at the start", source.FeedNotify)
 	for range 2 {
-		mustExec(t, conn, "ALTER ROLE app REPLICATION")
+		testbed.MustExec(t, conn, "ALTER ROLE app REPLICATION")
 		begun := time.Now()
 		chosen("the better feed", source.FeedLogical)
 		up := time.Since(begun)
-		pause(ctx, length(time.Second))
-		mustExec(t, conn, "ALTER ROLE app NOREPLICATION",
+		testbed.Pause(ctx, testbed.Length(time.Second))
+		testbed.MustExec(t, conn, "ALTER ROLE app NOREPLICATION",
 			"SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
 		begun = time.Now()
 		chosen("the lesser feed", source.FeedNotify)
-		figures(t, "logical after %v, notify after %v", up.Round(time.Millisecond),
+		testbed.Figures(t, "logical after %v, notify after %v", up.Round(time.Millisecond),
 			time.Since(begun).Round(time.Millisecond))
-		work(t, length(time.Second), &rs.hits, &ws.commits, &ws.through)
+		testbed.Work(t, testbed.Length(time.Second), &rs.hits, &ws.commits, &ws.through)
 	}
 	cancel()
 	wg.Wait()
 	rs.finish()
 	swept, old := rs.sweep(t)
-	figures(t, "%d reads, %d hits, %d flagged stale, %d refused; %d commits, %d through hotrow; "+
+	testbed.Figures(t, "%d reads, %d hits, %d flagged stale, %d refused; %d commits, %d through hotrow; "+
 		"unexplained %d; sweep: %d hits of %d, %d stale", rs.reads.Load(), rs.hits.Load(),
 		rs.stale.Load(), rs.refused.Load(), ws.commits.Load(), ws.through.Load(),
 		len(rs.violations), swept, 2*len(rs.pages), old)
@@ -79,40 +81,40 @@ func TestStressPostgres_AutoTakesTheBetterFeed(t *testing.T) {
 // transactions that are open: nothing would be kept until they have ended.
 func TestPostgres_AutoKeepsAFeedThatWorks(t *testing.T) {
 	t.Parallel() // it waits for the most part
-	server := dbtest.NewPostgres(t, logical)
+	server := dbtest.NewPostgres(t, testbed.Logical)
 	url := server.Database(t)
-	conn := dial(t, url)
-	mustExec(t, conn, swapTable)
-	specs := []resource.Spec{spec("swap")}
+	conn := testbed.Dial(t, url)
+	testbed.MustExec(t, conn, swapTable)
+	specs := []resource.Spec{testbed.Spec("swap")}
 	doctored(t, url, specs)
-	mustExec(t, conn, "CREATE ROLE app LOGIN", "CREATE PUBLICATION hotrow FOR ALL TABLES",
+	testbed.MustExec(t, conn, "CREATE ROLE app LOGIN", "CREATE PUBLICATION hotrow FOR ALL TABLES",
 		"GRANT ALL ON swap TO app")
 	s := newStand(t, strings.Replace(url, "postgres@", "app@", 1), plan{
-		specs: specs, mode: source.FeedAuto,
-		change: func(o *resource.SourceOptions) { o.LookBetter = 100 * time.Millisecond },
+		Specs: specs, Mode: source.FeedAuto,
+		Change: func(o *resource.SourceOptions) { o.LookBetter = 100 * time.Millisecond },
 	})
-	long := dial(t, url)
-	mustExec(t, long, "BEGIN", "INSERT INTO swap VALUES (9, 109, 0)")
-	epoch := s.stats().Epoch
-	mustExec(t, conn, "ALTER ROLE app REPLICATION")
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); pause(t.Context(), 5*time.Millisecond) {
-		if st := s.stats(); st.Feed != source.FeedNotify || st.Epoch != epoch {
+	long := testbed.Dial(t, url)
+	testbed.MustExec(t, long, "BEGIN", "INSERT INTO swap VALUES (9, 109, 0)")
+	epoch := s.Stats().Epoch
+	testbed.MustExec(t, conn, "ALTER ROLE app REPLICATION")
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); testbed.Pause(t.Context(), 5*time.Millisecond) {
+		if st := s.Stats(); st.Feed != source.FeedNotify || st.Epoch != epoch {
 			t.Fatalf("while a transaction is open: %+v", st)
 		}
 	}
 	s.follows(url)
-	if n := number(t, conn, "SELECT count(*) FROM pg_replication_slots"); n != 0 {
+	if n := testbed.Number(t, conn, "SELECT count(*) FROM pg_replication_slots"); n != 0 {
 		t.Errorf("%d slots were left behind by trying", n)
 	}
-	mustExec(t, long, "COMMIT")
-	until(t, "the better feed", func() bool {
-		st := s.stats()
+	testbed.MustExec(t, long, "COMMIT")
+	waittest.Until(t, "the better feed", func() bool {
+		st := s.Stats()
 		return st.Feed == source.FeedLogical && st.State == "fresh"
 	})
 	s.follows(url)
-	mustExec(t, conn, "DROP PUBLICATION hotrow") // which the role may not make again
-	until(t, "the lesser feed", func() bool {
-		st := s.stats()
+	testbed.MustExec(t, conn, "DROP PUBLICATION hotrow") // which the role may not make again
+	waittest.Until(t, "the lesser feed", func() bool {
+		st := s.Stats()
 		return st.Feed == source.FeedNotify && st.State == "fresh"
 	})
 	s.follows(url)

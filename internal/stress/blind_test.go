@@ -13,6 +13,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A blindSpot is a line of the table of docs/explanation/freshness.md: changes of the table
@@ -63,13 +65,13 @@ func TestPostgres_BlindSpots(t *testing.T) {
 	for _, b := range blindSpots() {
 		t.Run(b.name, func(t *testing.T) {
 			at := dbtest.Postgres(t)
-			conn := dial(t, at)
-			mustExec(t, conn, b.setup)
+			conn := testbed.Dial(t, at)
+			testbed.MustExec(t, conn, b.setup)
 			if b.mode == source.FeedNotify && !strings.Contains(b.setup, "TRIGGER") {
-				doctored(t, at, []resource.Spec{spec("x")})
+				doctored(t, at, []resource.Spec{testbed.Spec("x")})
 			}
 			s := newBlindStand(t, at, b.mode, strings.Contains(b.setup, "TABLE y"))
-			s.sees(b.kept, func() { mustExec(t, conn, b.change) }, b.gone)
+			s.sees(b.kept, func() { testbed.MustExec(t, conn, b.change) }, b.gone)
 		})
 	}
 }
@@ -78,13 +80,13 @@ func TestPostgres_BlindSpots(t *testing.T) {
 func newBlindStand(t *testing.T, at string, mode source.FeedMode, y bool) *stand {
 	t.Helper()
 	bypass := resource.LagBypass
-	specs := []resource.Spec{spec("x")}
+	specs := []resource.Spec{testbed.Spec("x")}
 	specs[0].Stale.OnLag = &bypass
 	if y {
-		specs = append(specs, spec("y"))
+		specs = append(specs, testbed.Spec("y"))
 	}
-	return newStand(t, at, plan{specs: specs, mode: mode,
-		change: func(o *resource.SourceOptions) { o.LookBetter = 300 * time.Millisecond }})
+	return newStand(t, at, plan{Specs: specs, Mode: mode,
+		Change: func(o *resource.SourceOptions) { o.LookBetter = 300 * time.Millisecond }})
 }
 
 // TestPostgres_OfASubscription: what a subscription applies fires no trigger but those that
@@ -94,26 +96,26 @@ func TestPostgres_OfASubscription(t *testing.T) {
 	for name, triggers := range map[string]string{"logical": "", "notify": "", "other triggers": ownTriggers} {
 		t.Run(name, func(t *testing.T) {
 			from, at := dbtest.Postgres(t), dbtest.Postgres(t)
-			publisher, conn := dial(t, from), dial(t, at)
-			mustExec(t, publisher, plain("x")+"; CREATE PUBLICATION p FOR TABLE x")
-			mustExec(t, conn, "CREATE TABLE x (id int PRIMARY KEY, v text); "+plain("y")+";"+triggers)
+			publisher, conn := testbed.Dial(t, from), testbed.Dial(t, at)
+			testbed.MustExec(t, publisher, plain("x")+"; CREATE PUBLICATION p FOR TABLE x")
+			testbed.MustExec(t, conn, "CREATE TABLE x (id int PRIMARY KEY, v text); "+plain("y")+";"+triggers)
 			mode := source.FeedNotify
 			switch name {
 			case "logical":
 				mode = source.FeedLogical
 			case "notify":
-				doctored(t, at, []resource.Spec{spec("x"), spec("y")})
+				doctored(t, at, []resource.Spec{testbed.Spec("x"), testbed.Spec("y")})
 			default:
-				mustExec(t, conn, strings.NewReplacer("events_x", "events_y", "tell", "tell_y",
+				testbed.MustExec(t, conn, strings.NewReplacer("events_x", "events_y", "tell", "tell_y",
 					"ON x", "ON y").Replace(triggers))
 			}
 			s := newBlindStand(t, at, mode, true)
 			subscribe(t, publisher, conn, from)
-			until(t, "the row", func() bool { return number(t, conn, "SELECT count(*) FROM x") == 1 })
+			waittest.Until(t, "the row", func() bool { return testbed.Number(t, conn, "SELECT count(*) FROM x") == 1 })
 			s.sees(triggers == "", func() {
-				mustExec(t, publisher, update)
-				until(t, "the change", func() bool {
-					return number(t, conn, "SELECT count(*) FROM x WHERE v = 'new'") == 1
+				testbed.MustExec(t, publisher, update)
+				waittest.Until(t, "the change", func() bool {
+					return testbed.Number(t, conn, "SELECT count(*) FROM x WHERE v = 'new'") == 1
 				})
 			}, false)
 		})
@@ -123,19 +125,19 @@ func TestPostgres_OfASubscription(t *testing.T) {
 // subscribe has conn's database apply what is published at from, of the same server.
 func subscribe(t *testing.T, publisher, conn *pgx.Conn, from string) {
 	t.Helper()
-	slot := "s" + fmt.Sprint(number(t, publisher,
+	slot := "s" + fmt.Sprint(testbed.Number(t, publisher,
 		"SELECT oid::int8 FROM pg_database WHERE datname = current_database()"))
-	mustExec(t, publisher, "SELECT pg_create_logical_replication_slot('"+slot+"', 'pgoutput')")
-	mustExec(t, conn, fmt.Sprintf("CREATE SUBSCRIPTION s CONNECTION '%s' PUBLICATION p"+
+	testbed.MustExec(t, publisher, "SELECT pg_create_logical_replication_slot('"+slot+"', 'pgoutput')")
+	testbed.MustExec(t, conn, fmt.Sprintf("CREATE SUBSCRIPTION s CONNECTION '%s' PUBLICATION p"+
 		" WITH (create_slot = false, slot_name = '%s')", from, slot))
-	t.Cleanup(func() { mustExec(t, conn, "DROP SUBSCRIPTION s") })
+	t.Cleanup(func() { testbed.MustExec(t, conn, "DROP SUBSCRIPTION s") })
 }
 
 // sees: nothing is answered that is older than definitionBound after change.
 func (s *stand) sees(kept bool, change func(), gone bool) {
-	s.t.Helper()
+	s.T.Helper()
 	read := func() (string, resource.Origin) {
-		a, err := s.resource("x").Get(context.Background(), "1",
+		a, err := s.Resource("x").Get(context.Background(), "1",
 			resource.Options{Format: row.FormatJSON})
 		switch {
 		case err != nil:
@@ -146,17 +148,17 @@ func (s *stand) sees(kept bool, change func(), gone bool) {
 		return string(a.Doc.Body()), a.Origin
 	}
 	if kept {
-		until(s.t, "a hit", func() bool { _, from := read(); return from == resource.HitMemory })
+		waittest.Until(s.T, "a hit", func() bool { _, from := read(); return from == resource.HitMemory })
 	}
 	for range 5 {
 		read()
 	}
 	change()
-	pause(s.t.Context(), definitionBound)
+	testbed.Pause(s.T.Context(), definitionBound)
 	for i := range 5 {
 		now, from := read()
 		if gone != (now == "gone") || !gone && !strings.Contains(now, "new") {
-			s.t.Fatalf("read %d: %s from %v", i, now, from)
+			s.T.Fatalf("read %d: %s from %v", i, now, from)
 		}
 	}
 }
@@ -166,19 +168,19 @@ func (s *stand) sees(kept bool, change func(), gone bool) {
 func TestPostgres_BusySender(t *testing.T) {
 	t.Parallel() // it waits for eight seconds
 	at := dbtest.Postgres(t)
-	conn, locks := dial(t, at), dial(t, at)
-	mustExec(t, conn, plain("x"))
+	conn, locks := testbed.Dial(t, at), testbed.Dial(t, at)
+	testbed.MustExec(t, conn, plain("x"))
 	s := newBlindStand(t, at, source.FeedLogical, false)
-	s.quiet()
-	gaps := s.stats().Gaps
+	s.Quiet()
+	gaps := s.Stats().Gaps
 	// It asks which publications have the table, for the first change of one.
-	mustExec(t, locks, "BEGIN", "LOCK TABLE pg_catalog.pg_publication IN ACCESS EXCLUSIVE MODE")
-	mustExec(t, conn, "INSERT INTO x VALUES (2, 'new')")
-	pause(t.Context(), 8*time.Second)
-	mustExec(t, locks, "COMMIT")
-	s.quiet()
-	if now := s.stats().Gaps; now != gaps {
+	testbed.MustExec(t, locks, "BEGIN", "LOCK TABLE pg_catalog.pg_publication IN ACCESS EXCLUSIVE MODE")
+	testbed.MustExec(t, conn, "INSERT INTO x VALUES (2, 'new')")
+	testbed.Pause(t.Context(), 8*time.Second)
+	testbed.MustExec(t, locks, "COMMIT")
+	s.Quiet()
+	if now := s.Stats().Gaps; now != gaps {
 		t.Errorf("the feed was lost %d times while its server was at work", now-gaps)
 	}
-	s.sees(true, func() { mustExec(t, conn, update) }, false)
+	s.sees(true, func() { testbed.MustExec(t, conn, update) }, false)
 }

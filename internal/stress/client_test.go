@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A client is one connection to a stand, kept open.
@@ -33,12 +35,12 @@ type answer struct {
 
 // connect opens a connection that ends with the test.
 func (s *stand) connect() *client {
-	s.t.Helper()
-	c, err := newClient(s.addr)
+	s.T.Helper()
+	c, err := newClient(s.Addr)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = c.conn.Close() })
+	s.T.Cleanup(func() { _ = c.conn.Close() })
 	return c
 }
 
@@ -72,7 +74,7 @@ func (c *client) send(method, path, body string, headers ...string) error {
 		b = fmt.Appendf(b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
 	c.out = append(append(b, "\r\n"...), body...)
-	if err := c.conn.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(2 * testbed.Patience)); err != nil {
 		return err
 	}
 	_, err := c.conn.Write(c.out)
@@ -134,7 +136,7 @@ func (c *client) mustGet(t testing.TB, code int, path string, headers ...string)
 func (c *client) mustHit(t testing.TB, path string) *answer {
 	t.Helper()
 	var a *answer
-	until(t, "a hit of "+path, func() bool {
+	waittest.Until(t, "a hit of "+path, func() bool {
 		var err error
 		if a, err = c.get(path); err != nil {
 			t.Fatalf("GET %s: %v", path, err)

@@ -9,6 +9,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestPostgres_TableThatComesBack: a table that is dropped, and made some time later, is one
@@ -17,15 +19,15 @@ func TestPostgres_TableThatComesBack(t *testing.T) {
 	for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
 		t.Run(string(mode), func(t *testing.T) {
 			at := dbtest.Postgres(t)
-			conn := dial(t, at)
-			mustExec(t, conn, plain("x"))
-			specs := []resource.Spec{spec("x")}
+			conn := testbed.Dial(t, at)
+			testbed.MustExec(t, conn, plain("x"))
+			specs := []resource.Spec{testbed.Spec("x")}
 			if mode == source.FeedNotify {
 				doctored(t, at, specs)
 			}
-			s := newStand(t, at, plan{specs: specs, mode: mode})
+			s := newStand(t, at, plan{Specs: specs, Mode: mode})
 			read := func() (string, resource.Origin) {
-				a, err := s.resource("x").Get(context.Background(), "1",
+				a, err := s.Resource("x").Get(context.Background(), "1",
 					resource.Options{Format: row.FormatJSON})
 				if err != nil {
 					return err.Error(), resource.Bypassed
@@ -33,16 +35,16 @@ func TestPostgres_TableThatComesBack(t *testing.T) {
 				return string(a.Doc.Body()), a.Origin
 			}
 			hit := func() bool { _, from := read(); return from == resource.HitMemory }
-			until(t, "a hit", hit)
-			mustExec(t, conn, "DROP TABLE x")
-			pause(t.Context(), 2*definitionBound)
-			mustExec(t, conn, plain("x"))
+			waittest.Until(t, "a hit", hit)
+			testbed.MustExec(t, conn, "DROP TABLE x")
+			testbed.Pause(t.Context(), 2*definitionBound)
+			testbed.MustExec(t, conn, plain("x"))
 			if mode == source.FeedLogical { // which adds the table to its publication
-				until(t, "a hit of the new table", hit)
+				waittest.Until(t, "a hit of the new table", hit)
 			}
 			for _, v := range []string{"one", "two", "three"} {
-				mustExec(t, conn, "UPDATE x SET v = '"+v+"'")
-				pause(t.Context(), 2*definitionBound)
+				testbed.MustExec(t, conn, "UPDATE x SET v = '"+v+"'")
+				testbed.Pause(t.Context(), 2*definitionBound)
 				if now, from := read(); from != resource.HitStale && !strings.Contains(now, v) {
 					t.Errorf("x is %s from %v, and should be %s", now, from, v)
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // comings are those of a resource that reloads take away and give back: the feed is to follow its
@@ -26,14 +27,14 @@ func (rs *readers) comesAndGoes(ctx context.Context, wg *sync.WaitGroup, table s
 	without := slices.DeleteFunc(worldSpecs(), func(s resource.Spec) bool {
 		return s.Table.Name == table
 	})
-	rests := func(most int) bool { return pause(ctx, time.Duration(rand.IntN(most))*time.Millisecond) }
+	rests := func(most int) bool { return testbed.Pause(ctx, time.Duration(rand.IntN(most))*time.Millisecond) }
 	wg.Go(func() {
 		for rests(80) {
 			if err := c.once(ctx, rs.stand, without); err != nil {
 				rs.t.Errorf("reload: %v", err)
 				return
 			}
-			for r := rs.stand.resource(table); !r.Followed() && rests(40); {
+			for r := rs.stand.Resource(table); !r.Followed() && rests(40); {
 			}
 		}
 	})
@@ -45,14 +46,14 @@ func (c *comings) once(ctx context.Context, s *stand, without []resource.Spec) e
 	c.away.Lock()
 	defer c.away.Unlock()
 	ctx = context.WithoutCancel(ctx) // it is served when this has ended
-	if err := s.set.Reload(ctx, without); err != nil {
+	if err := s.Set.Reload(ctx, without); err != nil {
 		return err
 	}
-	pause(ctx, time.Duration(rand.IntN(30))*time.Millisecond)
-	if err := s.set.Reload(ctx, worldSpecs()); err != nil {
+	testbed.Pause(ctx, time.Duration(rand.IntN(30))*time.Millisecond)
+	if err := s.Set.Reload(ctx, worldSpecs()); err != nil {
 		return err
 	}
-	if !s.resource(c.table).Followed() {
+	if !s.Resource(c.table).Followed() {
 		c.added.Add(1)
 	}
 	return nil

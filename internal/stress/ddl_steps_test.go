@@ -16,6 +16,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // rowsFrom are the values of a new table, as INSERT takes them.
@@ -116,7 +117,7 @@ func (r *morphing) viewSteps(before string) func(m *morph) []step {
 
 // viewSpec is the resource of a view.
 func viewSpec(table string) resource.Spec {
-	s := spec(table)
+	s := testbed.Spec(table)
 	s.Writable = false
 	s.Table = &source.Spec{Name: table, Query: "SELECT id, v FROM v_" + table + " WHERE id = :id",
 		Key: []string{"id"}, Depends: []source.Dep{{Table: table, Columns: []string{"id"}}}}
@@ -173,8 +174,8 @@ func (r *morphing) mustExec(statements ...string) {
 // No answer is older than the contract allows while tables change their definition.
 func TestStressSQLite_ChangedDefinitions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "world.db")
-	src := openSQLite(t, path, sqlite.Options{Own: true})
-	foreign := openSQLite(t, path, sqlite.Options{Own: true})
+	src := testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
+	foreign := testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 	r := newMorphing(t)
 	r.exec = func(ctx context.Context, sql []string) error {
 		if strings.HasPrefix(sql[0], "VACUUM") {
@@ -193,8 +194,8 @@ func TestStressSQLite_ChangedDefinitions(t *testing.T) {
 		newMorph("seen", r.viewSteps("DROP VIEW; CREATE VIEW"), r.emptySteps("DELETE FROM"))}
 	r.create()
 	r.mustExec("CREATE VIEW v_seen AS SELECT id, v FROM seen")
-	r.runAll(newStandOver(t, src, plan{specs: morphSpecs(r.morphs, viewSpec("seen")),
-		mode: source.FeedAuto}))
+	r.runAll(newStandOver(t, src, plan{Specs: morphSpecs(r.morphs, viewSpec("seen")),
+		Mode: source.FeedAuto}))
 }
 
 // The same on MariaDB, which commits each definition by itself.
@@ -203,7 +204,7 @@ func TestStressMariaDB_ChangedDefinitions(t *testing.T) {
 	url := dbtest.NewMariaDB(t, map[string]string{"max-connections": "200"}).Database(t)
 	conns := make(chan *sql.Conn, 8)
 	for range cap(conns) {
-		conns <- dialMariaDB(t, url)
+		conns <- testbed.DialMariaDB(t, url)
 	}
 	r := newMorphing(t)
 	r.exec = func(ctx context.Context, sql []string) error {
@@ -229,8 +230,8 @@ func TestStressMariaDB_ChangedDefinitions(t *testing.T) {
 	r.mustExec("CREATE VIEW v_seen AS SELECT id, v FROM seen", tableOf("part")+
 		" PARTITION BY RANGE (id) (PARTITION p1 VALUES LESS THAN (5), PARTITION p2 VALUES LESS THAN (9))",
 		"INSERT INTO part VALUES "+rowsFrom(0))
-	r.runAll(newStandOver(t, openMariaDB(t, url), plan{specs: morphSpecs(r.morphs, viewSpec("seen")),
-		mode: source.FeedBinlog}))
+	r.runAll(newStandOver(t, testbed.OpenMariaDB(t, url), plan{Specs: morphSpecs(r.morphs, viewSpec("seen")),
+		Mode: source.FeedBinlog}))
 }
 
 // mariaSwapSteps put another table in the place of one by one statement.
@@ -287,7 +288,7 @@ func postgresMorphing(t *testing.T) (r *morphing, url string) {
 	url = dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"}).URL()
 	conns := make(chan *pgx.Conn, 10)
 	for range cap(conns) {
-		conns <- dial(t, url)
+		conns <- testbed.Dial(t, url)
 	}
 	r = newMorphing(t)
 	r.exec = func(ctx context.Context, sql []string) error {
@@ -311,7 +312,7 @@ func TestStressPostgres_ChangedDefinitions(t *testing.T) {
 		"CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (1) TO (5)",
 		"CREATE TABLE part2 PARTITION OF part FOR VALUES FROM (5) TO (9)",
 		"INSERT INTO part VALUES "+rowsFrom(0))
-	r.runAll(newStand(t, url, plan{specs: morphSpecs(r.morphs), mode: source.FeedLogical}))
+	r.runAll(newStand(t, url, plan{Specs: morphSpecs(r.morphs), Mode: source.FeedLogical}))
 }
 
 // The same with what documents are made by: views, functions and labels.
@@ -331,8 +332,8 @@ func TestStressPostgres_ChangedExpressions(t *testing.T) {
 		row["f"] = `"l0"`
 		mood.regs[k] = NewRegister(mood.state(k))
 	}
-	r.runAll(newStand(t, url, plan{specs: morphSpecs(r.morphs, viewSpec("seen"), viewSpec("called")),
-		mode: source.FeedLogical}))
+	r.runAll(newStand(t, url, plan{Specs: morphSpecs(r.morphs, viewSpec("seen"), viewSpec("called")),
+		Mode: source.FeedLogical}))
 }
 
 // The same with tables that are replaced, and that a publication loses.
@@ -343,7 +344,7 @@ func TestStressPostgres_ReplacedTables(t *testing.T) {
 			onlySteps("DO $$ BEGIN ALTER PUBLICATION hotrow DROP TABLE %s;"+
 				" EXCEPTION WHEN undefined_object THEN NULL; END $$"))}
 	r.create()
-	r.runAll(newStand(t, url, plan{specs: morphSpecs(r.morphs), mode: source.FeedLogical}))
+	r.runAll(newStand(t, url, plan{Specs: morphSpecs(r.morphs), Mode: source.FeedLogical}))
 }
 
 // functionSteps give a function, which a view calls, another body.

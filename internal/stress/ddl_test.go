@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // morphKeys is how many rows a table that changes its definition has.
@@ -141,7 +142,7 @@ func (r *morphing) next() int64 { return r.number.Add(100) }
 // write changes the tables until ctx ends.
 func (r *morphing) write(ctx context.Context, wg *sync.WaitGroup, m *morph, wait time.Duration) {
 	wg.Go(func() {
-		for pause(ctx, wait/2+rand.N(wait)) {
+		for testbed.Pause(ctx, wait/2+rand.N(wait)) {
 			m.mu.Lock()
 			err := r.change(m)
 			m.mu.Unlock()
@@ -220,7 +221,7 @@ func (r *morphing) run(m *morph, s step) error {
 	if now := m.columns(); now != was {
 		changes = append(changes, Change{m.shape, now})
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
 	defer cancel()
 	commit := r.history.Begin(changes)
 	var err error
@@ -228,7 +229,7 @@ func (r *morphing) run(m *morph, s step) error {
 		if err = r.exec(ctx, s.sql); err == nil {
 			break
 		}
-		pause(ctx, 5*time.Millisecond)
+		testbed.Pause(ctx, 5*time.Millisecond)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(s.sql, "; "), err)
@@ -336,18 +337,18 @@ func (r *morphing) runAll(s *stand) {
 		r.read(ctx, &wg, s.road(i%2))
 	}
 	wg.Go(func() {
-		for pause(ctx, 100*time.Millisecond) {
+		for testbed.Pause(ctx, 100*time.Millisecond) {
 			r.explain()
 		}
 	})
-	work(t, length(time.Second), &r.hits, &r.ddl)
+	testbed.Work(t, testbed.Length(time.Second), &r.hits, &r.ddl)
 	cancel()
 	wg.Wait()
-	pause(t.Context(), 2*staleAfter)
-	s.quiet()
+	testbed.Pause(t.Context(), 2*staleAfter)
+	s.Quiet()
 	old := r.sweep(s.connect())
 	r.explain()
-	figures(t, "%d answers (%d hits, %d flagged, %d refused with 503) of %d tables beside %d steps of "+
+	testbed.Figures(t, "%d answers (%d hits, %d flagged, %d refused with 503) of %d tables beside %d steps of "+
 		"DDL and %d writes of rows; unexplained %d; sweep: %d old; errors %d", r.answers.Load(),
 		r.hits.Load(), r.flagged.Load(), r.refused.Load(), len(r.morphs), r.ddl.Load(),
 		r.writes.Load(), len(r.bad), old, len(r.failed))
@@ -405,7 +406,7 @@ func (r *morphing) sweep(c road) (old int) {
 func morphSpecs(morphs []*morph, specs ...resource.Spec) []resource.Spec {
 	for _, m := range morphs {
 		if !slices.ContainsFunc(specs, func(s resource.Spec) bool { return s.Table.Name == m.name }) {
-			specs = append(specs, spec(m.name))
+			specs = append(specs, testbed.Spec(m.name))
 		}
 	}
 	return specs

@@ -7,6 +7,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // TestPostgres_AnswerOfAWriteHasWhatCommitDoes: a deferred trigger changes the row at COMMIT.
@@ -14,14 +15,14 @@ import (
 // made with it, and no copy of before is kept.
 func TestPostgres_AnswerOfAWriteHasWhatCommitDoes(t *testing.T) {
 	url := dbtest.Postgres(t)
-	conn := dial(t, url)
-	mustExec(t, conn, `CREATE TABLE df (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0);
+	conn := testbed.Dial(t, url)
+	testbed.MustExec(t, conn, `CREATE TABLE df (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0);
 		INSERT INTO df VALUES (1, 0, 0);
 		CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			UPDATE df SET n = n + 1 WHERE id = NEW.id; RETURN NULL; END $$;
 		CREATE CONSTRAINT TRIGGER late AFTER UPDATE OF v ON df DEFERRABLE INITIALLY DEFERRED
 			FOR EACH ROW EXECUTE FUNCTION more()`)
-	s := newStand(t, url, plan{specs: []resource.Spec{spec("df")}, mode: source.FeedLogical})
+	s := newStand(t, url, plan{Specs: []resource.Spec{testbed.Spec("df")}, Mode: source.FeedLogical})
 	c := s.connect()
 	var headers []string
 	for range 3 {

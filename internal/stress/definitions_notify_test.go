@@ -7,6 +7,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // TestPostgres_NotifyNoticesTablesWithoutTriggers: a table that is put in the place of one
@@ -19,13 +20,13 @@ func TestPostgres_NotifyNoticesTablesWithoutTriggers(t *testing.T) {
 		}
 		t.Run(r.name, func(t *testing.T) {
 			url := dbtest.Postgres(t)
-			conn := dial(t, url)
-			mustExec(t, conn, r.setup)
+			conn := testbed.Dial(t, url)
+			testbed.MustExec(t, conn, r.setup)
 			bypass := resource.LagBypass
 			r.spec.Stale.OnLag = &bypass
 			doctored(t, url, []resource.Spec{r.spec})
-			s := newStand(t, url, plan{specs: []resource.Spec{r.spec}, mode: source.FeedNotify})
-			s.redefine(t, r, func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
+			s := newStand(t, url, plan{Specs: []resource.Spec{r.spec}, Mode: source.FeedNotify})
+			s.redefine(t, r, func(sql string) { testbed.MustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // textTable is a table with one row, whose value every database takes for a text.
@@ -30,17 +31,17 @@ func redefinitionsOfAll() []redefinition {
 			setup: textTable("viewed3") + "; " + textTable("unnamed") + "; CREATE VIEW view3 AS SELECT * FROM viewed3",
 			do: "DROP VIEW view3; CREATE VIEW view3 AS SELECT * FROM unnamed;" +
 				" UPDATE unnamed SET v = 'new'"},
-		{name: "dropped and created", spec: spec("created"), setup: textTable("created"), want: "new",
+		{name: "dropped and created", spec: testbed.Spec("created"), setup: textTable("created"), want: "new",
 			do: "DROP TABLE created; CREATE TABLE created (id int PRIMARY KEY, v varchar(20));" +
 				" INSERT INTO created VALUES (1, 'new')"},
-		{name: "names swapped", spec: spec("swapped"), want: "new",
+		{name: "names swapped", spec: testbed.Spec("swapped"), want: "new",
 			setup: textTable("swapped") + "; " + textTable("other_swapped") +
 				"; UPDATE other_swapped SET v = 'new'",
 			do: "ALTER TABLE swapped RENAME TO swapped_old; ALTER TABLE other_swapped RENAME TO swapped"},
-		{name: "column renamed", spec: spec("renamed"), setup: textTable("renamed"), want: `"w":"old"`,
+		{name: "column renamed", spec: testbed.Spec("renamed"), setup: textTable("renamed"), want: `"w":"old"`,
 			do: "ALTER TABLE renamed RENAME COLUMN v TO w"},
 		{name: "child dropped and created", want: "new",
-			spec: spec("parent", source.Embed{Name: "kids", On: []string{"p"},
+			spec: testbed.Spec("parent", source.Embed{Name: "kids", On: []string{"p"},
 				Spec: &source.Spec{Table: "kid"}}),
 			setup: "CREATE TABLE parent (id int PRIMARY KEY);" +
 				" INSERT INTO parent VALUES (1); CREATE TABLE kid (id int PRIMARY KEY, p int, v varchar(20));" +
@@ -53,20 +54,20 @@ func redefinitionsOfAll() []redefinition {
 // redefinitionsOfMariaDB are those that it alone has.
 func redefinitionsOfMariaDB() []redefinition {
 	return append(redefinitionsOfAll(), []redefinition{
-		{name: "values of an enum", spec: spec("moods"), want: "new",
+		{name: "values of an enum", spec: testbed.Spec("moods"), want: "new",
 			setup: "CREATE TABLE moods (id int PRIMARY KEY, m enum('old','other'));" +
 				" INSERT INTO moods VALUES (1, 'old')",
 			do: "ALTER TABLE moods MODIFY m varchar(9); UPDATE moods SET m = 'new';" +
 				" ALTER TABLE moods MODIFY m enum('new','other')"},
-		{name: "expression of a column", spec: spec("computed"), want: `"g":"old!"`,
+		{name: "expression of a column", spec: testbed.Spec("computed"), want: `"g":"old!"`,
 			setup: "CREATE TABLE computed (id int PRIMARY KEY, v varchar(20), g varchar(30) AS (v) VIRTUAL);" +
 				" INSERT INTO computed (id, v) VALUES (1, 'old')",
 			do: "ALTER TABLE computed MODIFY g varchar(30) AS (concat(v, '!')) VIRTUAL"},
-		{name: "partition emptied", spec: spec("emptied"), setup: partitionedMariaDB("emptied"),
+		{name: "partition emptied", spec: testbed.Spec("emptied"), setup: partitionedMariaDB("emptied"),
 			do: "ALTER TABLE emptied TRUNCATE PARTITION p1"},
-		{name: "partition dropped", spec: spec("dropped"), setup: partitionedMariaDB("dropped"),
+		{name: "partition dropped", spec: testbed.Spec("dropped"), setup: partitionedMariaDB("dropped"),
 			do: "ALTER TABLE dropped DROP PARTITION p1"},
-		{name: "partition exchanged", spec: spec("exchanged"), want: "new",
+		{name: "partition exchanged", spec: testbed.Spec("exchanged"), want: "new",
 			setup: partitionedMariaDB("exchanged") + "; " + textTable("exchange") +
 				"; UPDATE exchange SET v = 'new'",
 			do: "ALTER TABLE exchanged EXCHANGE PARTITION p1 WITH TABLE exchange"},
@@ -83,7 +84,7 @@ func partitionedMariaDB(name string) string {
 func TestMariaDB_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MariaDB(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	exec := func(sql string) {
 		for one := range strings.SplitSeq(sql, "; ") {
 			if _, err := conn.ExecContext(t.Context(), one); err != nil {
@@ -97,7 +98,7 @@ func TestMariaDB_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
 		exec(r.setup)
 		specs = append(specs, r.spec)
 	}
-	s := newStandOver(t, openMariaDB(t, url), plan{specs: specs, mode: source.FeedBinlog})
+	s := newStandOver(t, testbed.OpenMariaDB(t, url), plan{Specs: specs, Mode: source.FeedBinlog})
 	for _, r := range list {
 		t.Run(r.name, func(t *testing.T) { s.redefine(t, r, exec) })
 	}
@@ -109,10 +110,10 @@ func TestSQLite_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
 	for _, who := range []string{"hotrow", "another program"} {
 		t.Run(who, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "world.db")
-			src := openSQLite(t, path, sqlite.Options{Own: true})
+			src := testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 			by := src
 			if who != "hotrow" {
-				by = openSQLite(t, path, sqlite.Options{Own: true})
+				by = testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 			}
 			exec := func(sql string) {
 				if err := by.Exec(t.Context(), strings.Split(sql, "; ")...); err != nil {
@@ -125,7 +126,7 @@ func TestSQLite_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
 				exec(r.setup)
 				specs = append(specs, r.spec)
 			}
-			s := newStandOver(t, src, plan{specs: specs, mode: source.FeedAuto})
+			s := newStandOver(t, src, plan{Specs: specs, Mode: source.FeedAuto})
 			for _, r := range list {
 				t.Run(r.name, func(t *testing.T) { s.redefine(t, r, exec) })
 			}

@@ -11,6 +11,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // definitionBound is how old an answer may be that is not flagged.
@@ -52,36 +54,36 @@ func plain(name string) string {
 
 func redefinitions() []redefinition {
 	return append([]redefinition{
-		{name: "value of an enum", spec: spec("moods"), want: "glad",
+		{name: "value of an enum", spec: testbed.Spec("moods"), want: "glad",
 			setup: "CREATE TYPE mood AS ENUM ('old'); CREATE TABLE moods (id int PRIMARY KEY, m mood[]);" +
 				" INSERT INTO moods VALUES (1, '{old}')",
 			do: "ALTER TYPE mood RENAME VALUE 'old' TO 'glad'"},
-		{name: "attribute of a composite", spec: spec("comps"), want: ",)",
+		{name: "attribute of a composite", spec: testbed.Spec("comps"), want: ",)",
 			setup: "CREATE TYPE comp AS (a int); CREATE DOMAIN dcomp AS comp;" +
 				" CREATE TABLE comps (id int PRIMARY KEY, c comp, d dcomp); INSERT INTO comps VALUES (1, '(1)', '(1)')",
 			do: "ALTER TABLE comps DROP COLUMN d; DROP DOMAIN dcomp; ALTER TYPE comp ADD ATTRIBUTE b int"},
-		{name: "name under a regclass", spec: spec("regs"), want: "renamed",
+		{name: "name under a regclass", spec: testbed.Spec("regs"), want: "renamed",
 			setup: "CREATE TABLE named (id int); CREATE TABLE regs (id int PRIMARY KEY, r regclass);" +
 				" INSERT INTO regs VALUES (1, 'named')",
 			do: "ALTER TABLE named RENAME TO renamed"},
-		{name: "type of a column", spec: spec("retyped"), setup: plain("retyped"), want: "new",
+		{name: "type of a column", spec: testbed.Spec("retyped"), setup: plain("retyped"), want: "new",
 			do: "ALTER TABLE retyped ALTER v TYPE varchar(9) USING 'new'"},
-		{name: "names swapped", spec: spec("swapped"), want: "new",
+		{name: "names swapped", spec: testbed.Spec("swapped"), want: "new",
 			setup: plain("swapped") + "; CREATE TABLE other_swapped (LIKE swapped INCLUDING ALL);" +
 				" INSERT INTO other_swapped VALUES (1, 'new')",
 			do:   "ALTER TABLE swapped RENAME TO swapped_old; ALTER TABLE other_swapped RENAME TO swapped",
 			only: source.FeedLogical},
-		{name: "dropped and created", spec: spec("created"), setup: plain("created"), want: "new",
+		{name: "dropped and created", spec: testbed.Spec("created"), setup: plain("created"), want: "new",
 			do: "DROP TABLE created; CREATE TABLE created (id int PRIMARY KEY, v text);" +
 				" INSERT INTO created VALUES (1, 'new')", only: source.FeedLogical},
-		{name: "publication", spec: spec("published"), setup: plain("published"), want: "new",
+		{name: "publication", spec: testbed.Spec("published"), setup: plain("published"), want: "new",
 			do:   "ALTER PUBLICATION hotrow DROP TABLE published; UPDATE published SET v = 'new'",
 			only: source.FeedLogical},
-		{name: "operations of the publication", spec: spec("silent"), setup: plain("silent"), want: "new",
+		{name: "operations of the publication", spec: testbed.Spec("silent"), setup: plain("silent"), want: "new",
 			do: "ALTER PUBLICATION hotrow SET (publish = 'insert'); UPDATE silent SET v = 'new';" +
 				" ALTER PUBLICATION hotrow SET (publish = 'insert, update, delete, truncate')",
 			only: source.FeedLogical},
-		{name: "schema", spec: spec("place.t"), want: "new",
+		{name: "schema", spec: testbed.Spec("place.t"), want: "new",
 			setup: "CREATE SCHEMA place; CREATE SCHEMA other; " + plain("place.t") + "; " + plain("other.t") +
 				"; UPDATE other.t SET v = 'new'",
 			do:   "ALTER SCHEMA place RENAME TO before; ALTER SCHEMA other RENAME TO place",
@@ -121,13 +123,13 @@ func redefinedQueries() []redefinition {
 
 func redefinedPartitions() []redefinition {
 	return []redefinition{
-		{name: "partition emptied", spec: spec("emptied"), setup: partitioned("emptied"),
+		{name: "partition emptied", spec: testbed.Spec("emptied"), setup: partitioned("emptied"),
 			do: "TRUNCATE emptied_1"},
-		{name: "partition detached", spec: spec("detached"), setup: partitioned("detached"),
+		{name: "partition detached", spec: testbed.Spec("detached"), setup: partitioned("detached"),
 			do: "ALTER TABLE detached DETACH PARTITION detached_1"},
-		{name: "partition dropped", spec: spec("dropped"), setup: partitioned("dropped"),
+		{name: "partition dropped", spec: testbed.Spec("dropped"), setup: partitioned("dropped"),
 			do: "DROP TABLE dropped_1"},
-		{name: "partition exchanged", spec: spec("exchanged"), want: "new",
+		{name: "partition exchanged", spec: testbed.Spec("exchanged"), want: "new",
 			setup: partitioned("exchanged") + "; CREATE TABLE exchange (LIKE exchanged INCLUDING ALL);" +
 				" INSERT INTO exchange VALUES (1, 'new')",
 			do: "ALTER TABLE exchanged DETACH PARTITION exchanged_1;" +
@@ -143,22 +145,22 @@ func TestPostgres_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
 	for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
 		t.Run(string(mode), func(t *testing.T) {
 			url := dbtest.Postgres(t)
-			conn := dial(t, url)
+			conn := testbed.Dial(t, url)
 			var list []redefinition
 			var specs []resource.Spec
 			for _, r := range redefinitions() {
 				if r.only == "" || r.only == mode {
-					mustExec(t, conn, r.setup)
+					testbed.MustExec(t, conn, r.setup)
 					list, specs = append(list, r), append(specs, r.spec)
 				}
 			}
 			if mode == source.FeedNotify {
 				doctored(t, url, specs)
 			}
-			s := newStand(t, url, plan{specs: specs, mode: mode})
+			s := newStand(t, url, plan{Specs: specs, Mode: mode})
 			for _, r := range list {
 				t.Run(r.name, func(t *testing.T) {
-					s.redefine(t, r, func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
+					s.redefine(t, r, func(sql string) { testbed.MustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
 				})
 			}
 		})
@@ -168,7 +170,7 @@ func TestPostgres_DefinitionsAreChangesLikeAnyOther(t *testing.T) {
 // doctored puts in what the feed notify needs for resources.
 func doctored(t *testing.T, url string, specs []resource.Spec) {
 	t.Helper()
-	src := openPostgres(t, url)
+	src := testbed.OpenPostgres(t, url)
 	var plans []source.Plan
 	for _, sp := range specs {
 		p, err := src.Compile(t.Context(), sp.Table)
@@ -190,7 +192,7 @@ func doctored(t *testing.T, url string, specs []resource.Spec) {
 
 // redefine reads a document as fast as it can while its definition changes by exec.
 func (s *stand) redefine(t *testing.T, r redefinition, exec func(sql string)) {
-	res := s.resource(r.spec.Table.Name)
+	res := s.Resource(r.spec.Table.Name)
 	read := func() (string, resource.Origin) {
 		a, err := res.Get(context.Background(), "1", resource.Options{Format: row.FormatJSON})
 		switch {
@@ -201,7 +203,7 @@ func (s *stand) redefine(t *testing.T, r redefinition, exec func(sql string)) {
 		}
 		return string(a.Doc.Body()), a.Origin
 	}
-	until(t, "a hit", func() bool { _, from := read(); return from == resource.HitMemory })
+	waittest.Until(t, "a hit", func() bool { _, from := read(); return from == resource.HitMemory })
 	old, _ := read()
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +211,7 @@ func (s *stand) redefine(t *testing.T, r redefinition, exec func(sql string)) {
 	lasts := make([]time.Time, 2)
 	for i := range lasts {
 		wg.Go(func() {
-			for pause(ctx, time.Millisecond) { // often enough for a bound of 250
+			for testbed.Pause(ctx, time.Millisecond) { // often enough for a bound of 250
 				begun := time.Now()
 				if now, from := read(); now == old && from != resource.HitStale {
 					lasts[i] = begun
@@ -217,16 +219,16 @@ func (s *stand) redefine(t *testing.T, r redefinition, exec func(sql string)) {
 			}
 		})
 	}
-	pause(ctx, 20*time.Millisecond) // they are under way
+	testbed.Pause(ctx, 20*time.Millisecond) // they are under way
 	exec(r.do)
 	done := time.Now()
 	right := time.Duration(0)
-	until(t, "the answer of after", func() bool {
+	waittest.Until(t, "the answer of after", func() bool {
 		now, from := read()
 		right = time.Since(done)
 		return from != resource.HitStale && (r.want == "" && now == "" || r.want != "" && strings.Contains(now, r.want))
 	})
-	pause(ctx, 100*time.Millisecond) // and it stays so
+	testbed.Pause(ctx, 100*time.Millisecond) // and it stays so
 	cancel()
 	wg.Wait()
 	late := time.Duration(0)
@@ -236,12 +238,12 @@ func (s *stand) redefine(t *testing.T, r redefinition, exec func(sql string)) {
 	if late > definitionBound {
 		t.Errorf("answers of before were given for %v after the commit", late)
 	}
-	figures(t, "answers of before for %v, the right one after %v", late.Round(time.Millisecond),
+	testbed.Figures(t, "answers of before for %v, the right one after %v", late.Round(time.Millisecond),
 		right.Round(time.Millisecond))
 	if r.name == "view of another table" {
 		exec("UPDATE unnamed SET v = 'newer'")
-		if r, ok := s.src.(source.Replicated); ok && r.Replica() {
-			pause(t.Context(), staleAfter) // it is read on a standby
+		if r, ok := s.Src.(source.Replicated); ok && r.Replica() {
+			testbed.Pause(t.Context(), staleAfter) // it is read on a standby
 		}
 		if now, from := read(); !strings.Contains(now, "newer") {
 			t.Errorf("a table that depends does not name: %v from %v", now, from)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -39,11 +40,11 @@ func atOnce() time.Duration  { return 0 }
 // connection, and cannot be dropped before.
 var faults = []fault{
 	{"killed", func(p *patient) func() {
-		number(p.t, p.conn, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication")
+		testbed.Number(p.t, p.conn, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication")
 		return func() {}
 	}, atOnce},
 	{"frozen", func(p *patient) func() {
-		pid := int(number(p.t, p.conn, "SELECT coalesce(max(pid), 0) FROM pg_stat_replication"))
+		pid := int(testbed.Number(p.t, p.conn, "SELECT coalesce(max(pid), 0) FROM pg_stat_replication"))
 		if pid == 0 {
 			return func() {}
 		}
@@ -51,7 +52,7 @@ var faults = []fault{
 		return func() { p.server.Resume(pid) }
 	}, func() time.Duration { return time.Duration(500+rand.IntN(1500)) * time.Millisecond }},
 	{"slot dropped", func(p *patient) func() {
-		mustExec(p.t, p.conn, `DO $$ BEGIN
+		testbed.MustExec(p.t, p.conn, `DO $$ BEGIN
 			PERFORM pg_terminate_backend(active_pid) FROM pg_replication_slots;
 			FOR i IN 1..100 LOOP
 				EXIT WHEN NOT EXISTS (SELECT FROM pg_replication_slots WHERE active);
@@ -98,19 +99,19 @@ func inject(ctx context.Context, p *patient, s *stand) map[string]*outcome {
 // happen makes one fault happen and returns how long it took until the gate
 // closed, or the feed began anew, and from its end until the feed was fresh.
 func happen(p *patient, s *stand, f *fault) (closed, fresh time.Duration) {
-	gaps, lasts := s.stats().Gaps, f.lasts()
+	gaps, lasts := s.Stats().Gaps, f.lasts()
 	begin := time.Now()
 	end := f.begin(p)
-	until(p.t, "notice that the feed is "+f.name, func() bool {
-		st := s.stats()
+	waittest.Until(p.t, "notice that the feed is "+f.name, func() bool {
+		st := s.Stats()
 		return st.Gaps > gaps || st.State != "fresh"
 	})
 	closed = time.Since(begin)
-	pause(context.Background(), lasts-time.Since(begin))
+	testbed.Pause(context.Background(), lasts-time.Since(begin))
 	over := time.Now()
 	end()
-	until(p.t, "recovery of a feed that was "+f.name, func() bool {
-		st := s.stats()
+	waittest.Until(p.t, "recovery of a feed that was "+f.name, func() bool {
+		st := s.Stats()
 		return st.State == "fresh" && st.Attached && (st.Gaps > gaps || f.name == "frozen")
 	})
 	fresh = time.Since(over)
@@ -121,12 +122,12 @@ func happen(p *patient, s *stand, f *fault) (closed, fresh time.Duration) {
 // the contract allows, and nothing that changed meanwhile stays in memory.
 func TestStressPostgres_FeedFaults(t *testing.T) {
 	t.Parallel()
-	server := dbtest.NewPostgres(t, logical)
+	server := dbtest.NewPostgres(t, testbed.Logical)
 	url := server.Database(t)
-	conn := dial(t, url)
+	conn := testbed.Dial(t, url)
 	w := newWorld(t, conn)
 	p := &patient{t: t, server: server, conn: conn, link: newLink(t, url)}
-	s := newStand(t, p.link.url, plan{specs: worldSpecs(), mode: source.FeedLogical})
+	s := newStand(t, p.link.url, plan{Specs: worldSpecs(), Mode: source.FeedLogical})
 	ws := &writers{t: t, world: w, url: url}
 	rs := newReaders(s, w)
 	rs.faults = true
@@ -138,10 +139,10 @@ func TestStressPostgres_FeedFaults(t *testing.T) {
 		ws.start(ctx, &wg, mode, writer{wait: 2 * time.Millisecond})
 	}
 	rs.run(ctx, &wg, 6)
-	limit, stop := context.WithTimeout(ctx, length(time.Second))
+	limit, stop := context.WithTimeout(ctx, testbed.Length(time.Second))
 	defer stop()
 	seen := inject(limit, p, s)
-	work(t, 0, &rs.stale, &rs.hits)
+	testbed.Work(t, 0, &rs.stale, &rs.hits)
 	cancel()
 	wg.Wait()
 	rs.finish()
@@ -157,7 +158,7 @@ func TestStressPostgres_FeedFaults(t *testing.T) {
 			t.Errorf("%s: the gate closed after %v", f.name, o.closed)
 		}
 	}
-	figures(t, "%s; %d reads, %d hits, %d flagged stale, %d refused; %d commits; served as fresh "+
+	testbed.Figures(t, "%s; %d reads, %d hits, %d flagged stale, %d refused; %d commits; served as fresh "+
 		"beyond the bound: %d; largest lag stated by a hit %v; sweep: %d hits of %d, %d stale",
 		strings.Join(parts, ", "), rs.reads.Load(), rs.hits.Load(), rs.stale.Load(),
 		rs.refused.Load(), ws.commits.Load(), len(rs.violations), time.Duration(rs.lag.Load()),

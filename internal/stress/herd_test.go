@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -37,12 +38,12 @@ func newHerd(t *testing.T) (*stand, *pgx.Conn, string) {
 func newHerdIn(t *testing.T, memory int64) (*stand, *pgx.Conn, string) {
 	t.Helper()
 	url := dbtest.Postgres(t)
-	conn := dial(t, url)
-	mustExec(t, conn, "CREATE EXTENSION pg_stat_statements",
+	conn := testbed.Dial(t, url)
+	testbed.MustExec(t, conn, "CREATE EXTENSION pg_stat_statements",
 		"CREATE TABLE flat (id int PRIMARY KEY, value bigint)",
 		"INSERT INTO flat SELECT i, i FROM generate_series(1, 5000) i", "ANALYZE flat")
-	s := newStand(t, url, plan{specs: []resource.Spec{spec("flat")}, mode: source.FeedLogical,
-		memory: memory})
+	s := newStand(t, url, plan{Specs: []resource.Spec{testbed.Spec("flat")}, Mode: source.FeedLogical,
+		Memory: memory})
 	return s, conn, url
 }
 
@@ -65,9 +66,9 @@ func files(t *testing.T, n uint64) {
 // freeze keeps the database from answering loads of flat until thaw.
 func freeze(t *testing.T, url string) (thaw func()) {
 	t.Helper()
-	conn := dial(t, url)
-	mustExec(t, conn, "BEGIN", "LOCK TABLE flat IN ACCESS EXCLUSIVE MODE")
-	return func() { mustExec(t, conn, "ROLLBACK") }
+	conn := testbed.Dial(t, url)
+	testbed.MustExec(t, conn, "BEGIN", "LOCK TABLE flat IN ACCESS EXCLUSIVE MODE")
+	return func() { testbed.MustExec(t, conn, "ROLLBACK") }
 }
 
 // A round is what one request by each of many clients got.
@@ -128,19 +129,19 @@ func herdOn(
 	t *testing.T, s *stand, conn *pgx.Conn, url string, clients []*client, key int,
 ) (queries int64) {
 	t.Helper()
-	before, misses := number(t, conn, loads), s.resource("flat").Stats().Misses
+	before, misses := testbed.Number(t, conn, loads), s.Resource("flat").Stats().Misses
 	thaw := freeze(t, url)
 	done := make(chan round, 1)
 	begin := time.Now()
 	go func() { done <- all(clients, func(int) string { return fmt.Sprint("/flat/", key) }) }()
-	until(t, "all clients wait for one load", func() bool {
-		return s.resource("flat").Stats().Misses-misses == crowd
+	waittest.Until(t, "all clients wait for one load", func() bool {
+		return s.Resource("flat").Stats().Misses-misses == crowd
 	})
 	gathered := time.Since(begin)
 	thaw()
 	r := <-done
 	took := time.Since(begin)
-	queries = number(t, conn, loads) - before
+	queries = testbed.Number(t, conn, loads) - before
 	if r.err != nil {
 		t.Fatal(r.err)
 	}
@@ -152,7 +153,7 @@ func herdOn(
 			t.Fatalf("a client got %+v", a)
 		}
 	}
-	figures(t, "%d concurrent misses of one key: %d query, gathered in %v, answered in %v",
+	testbed.Figures(t, "%d concurrent misses of one key: %d query, gathered in %v, answered in %v",
 		crowd, queries, gathered.Round(time.Millisecond), (took - gathered).Round(time.Millisecond))
 	return queries
 }
@@ -173,11 +174,11 @@ func TestStressPostgres_Herd_ManyKeys(t *testing.T) {
 	go func() {
 		done <- all(clients, func(i int) string { return fmt.Sprintf("/flat/%d", 1001+i) })
 	}()
-	most, limit := int64(0), s.stats().Pool.Max
-	until(t, "all but the readers wait", func() bool {
-		most = max(most, number(t, conn, `SELECT count(*) FROM pg_stat_activity
+	most, limit := int64(0), s.Stats().Pool.Max
+	waittest.Until(t, "all but the readers wait", func() bool {
+		most = max(most, testbed.Number(t, conn, `SELECT count(*) FROM pg_stat_activity
 			WHERE application_name = 'hotrow' AND datname = current_database()`))
-		return s.stats().Waiting >= keys-limit && most >= int64(limit) ||
+		return s.Stats().Waiting >= keys-limit && most >= int64(limit) ||
 			waittest.Late(time.Since(begin), time.Second)
 	})
 	thaw()
@@ -196,7 +197,7 @@ func TestStressPostgres_Herd_ManyKeys(t *testing.T) {
 			t.Fatalf("key %d got %d: %s", 1001+i, a.code, a.body)
 		}
 	}
-	figures(t, "%d different cold keys at once: %d connections at most, pool.max %d; %d answered, "+
+	testbed.Figures(t, "%d different cold keys at once: %d connections at most, pool.max %d; %d answered, "+
 		"%d told to come back, in %v", keys, most, limit, ok, refused,
 		time.Since(begin).Round(time.Millisecond))
 	if most > int64(limit) || most == 0 {
@@ -212,9 +213,9 @@ func TestStressPostgres_Herd_ManyKeys(t *testing.T) {
 func TestStressPostgres_Herd_Storm(t *testing.T) {
 	s, conn, url := newHerd(t)
 	s.connect().mustHit(t, "/flat/1")
-	ctx, cancel := context.WithTimeout(t.Context(), min(length(2*time.Second), 10*time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), min(testbed.Length(2*time.Second), 10*time.Second))
 	defer cancel()
-	before, stored := number(t, conn, loads), s.resource("flat").Stats()
+	before, stored := testbed.Number(t, conn, loads), s.Resource("flat").Stats()
 	var reads, wrong atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {
@@ -229,20 +230,20 @@ func TestStressPostgres_Herd_Storm(t *testing.T) {
 			}
 		})
 	}
-	writer, changes, stalled := dial(t, url), int64(0), time.Duration(0)
-	mustExec(t, writer, "SET synchronous_commit = off")
+	writer, changes, stalled := testbed.Dial(t, url), int64(0), time.Duration(0)
+	testbed.MustExec(t, writer, "SET synchronous_commit = off")
 	for ctx.Err() == nil {
 		begun := time.Now()
-		mustExec(t, writer, "UPDATE flat SET value = value + 1 WHERE id = 1")
+		testbed.MustExec(t, writer, "UPDATE flat SET value = value + 1 WHERE id = 1")
 		if took := time.Since(begun); took > 20*time.Millisecond {
 			stalled += took
 		}
 		changes++
-		pause(ctx, 500*time.Microsecond)
+		testbed.Pause(ctx, 500*time.Microsecond)
 	}
 	wg.Wait()
-	queries, st := number(t, conn, loads)-before, s.resource("flat").Stats()
-	figures(t, "%d changes of a hot key, %d reads, %d queries (%.2f a change; %d stored, "+
+	queries, st := testbed.Number(t, conn, loads)-before, s.Resource("flat").Stats()
+	testbed.Figures(t, "%d changes of a hot key, %d reads, %d queries (%.2f a change; %d stored, "+
 		"%d not, because the change was not settled)", changes, reads.Load(), queries,
 		float64(queries)/float64(changes), st.Stored-stored.Stored, st.Discarded-stored.Discarded)
 	// A change costs the load after it and, while it is not settled, a round trip

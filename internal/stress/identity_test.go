@@ -7,6 +7,8 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestPostgres_ReplicaIdentityCountsAtOnce: resources whose documents all go with any
@@ -14,41 +16,41 @@ import (
 // table has got a replica identity that has them: on several tables at once.
 func TestPostgres_ReplicaIdentityCountsAtOnce(t *testing.T) {
 	url := dbtest.Postgres(t)
-	conn := dial(t, url)
+	conn := testbed.Dial(t, url)
 	var specs []resource.Spec
 	names := []string{"a", "b", "c", "d"}
 	for _, n := range names {
-		mustExec(t, conn, "CREATE TABLE kid_"+n+" (id int PRIMARY KEY, parent int, v int);"+
+		testbed.MustExec(t, conn, "CREATE TABLE kid_"+n+" (id int PRIMARY KEY, parent int, v int);"+
 			" INSERT INTO kid_"+n+" SELECT i, i, 0 FROM generate_series(1, 9) i")
 		sp := ofQuery(n, "SELECT parent AS id, sum(v)::int AS v FROM kid_"+n+" WHERE parent = :key"+
 			" GROUP BY 1", "kid_"+n)
 		sp.Table.Depends[0].Columns = []string{"parent"}
 		specs = append(specs, sp)
 	}
-	s := newStand(t, url, plan{specs: specs, mode: source.FeedLogical})
+	s := newStand(t, url, plan{Specs: specs, Mode: source.FeedLogical})
 	from := func(name string) resource.Origin {
-		a, err := s.resource(name).Get(context.Background(), "1", resource.Options{})
+		a, err := s.Resource(name).Get(context.Background(), "1", resource.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a.Origin
 	}
 	kept := func(name string) bool {
-		until(t, "a hit", func() bool { return from(name) == resource.HitMemory })
-		mustExec(t, conn, "UPDATE kid_"+name+" SET v = v + 1 WHERE parent = 2")
-		s.quiet()
+		waittest.Until(t, "a hit", func() bool { return from(name) == resource.HitMemory })
+		testbed.MustExec(t, conn, "UPDATE kid_"+name+" SET v = v + 1 WHERE parent = 2")
+		s.Quiet()
 		return from(name) == resource.HitMemory
 	}
-	s.quiet()
+	s.Quiet()
 	for _, n := range names {
 		if kept(n) {
 			t.Errorf("%s is precise without the old values: the test shows nothing", n)
 		}
 	}
 	for _, n := range names {
-		mustExec(t, conn, "ALTER TABLE kid_"+n+" REPLICA IDENTITY FULL")
+		testbed.MustExec(t, conn, "ALTER TABLE kid_"+n+" REPLICA IDENTITY FULL")
 	}
 	for _, n := range names {
-		until(t, n+" is precise", func() bool { return kept(n) })
+		waittest.Until(t, n+" is precise", func() bool { return kept(n) })
 	}
 }

@@ -102,7 +102,7 @@ func positionOf(text string) uint64 {
 // returns how many answers came from memory, and how many answers were stale.
 func (rs *readers) sweep(t *testing.T) (hits, stale int) {
 	t.Helper()
-	rs.stand.quiet()
+	rs.stand.Quiet()
 	c, lists := rs.stand.connect(), 0
 	for _, p := range slices.Concat(rs.pages, rs.lists) {
 		for range 4 {

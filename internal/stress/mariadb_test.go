@@ -8,7 +8,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
-	"github.com/hotrow/hotrow/internal/source/mysql"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // heldMariaDB makes commits wait for a replica that is not there: they are in the
@@ -20,30 +20,15 @@ var heldMariaDB = map[string]string{
 	"max-connections":                 "200",
 }
 
-// openMariaDB opens a database until the test ends.
-func openMariaDB(t testing.TB, url string) source.Source {
-	t.Helper()
-	src, err := mysql.Open(t.Context(), url, mysql.Options{Log: testLog(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return src
-}
-
 // No read, of whatever kind and whatever writers do, is older than the contract
 // allows, and when the writers stop nothing that memory holds is old.
 func TestStressMariaDB_NoStaleRead(t *testing.T) {
 	t.Parallel()
 	server := dbtest.NewMariaDB(t, heldMariaDB)
 	url := server.Database(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	w := newMariaWorld(t, conn)
-	s := newStandOver(t, openMariaDB(t, url), plan{specs: worldSpecs(), mode: source.FeedBinlog})
+	s := newStandOver(t, testbed.OpenMariaDB(t, url), plan{Specs: worldSpecs(), Mode: source.FeedBinlog})
 	ws := &mariaWriters{t: t, world: w, url: url}
 	rs := newReaders(s, w)
 
@@ -58,7 +43,7 @@ func TestStressMariaDB_NoStaleRead(t *testing.T) {
 	ws.own(ctx, &wg, s, 5*time.Millisecond)
 	comes := rs.comesAndGoes(ctx, &wg, "side")
 	rs.run(ctx, &wg, 8)
-	work(t, length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through, &ws.held,
+	testbed.Work(t, testbed.Length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.through, &ws.held,
 		&comes.added)
 	cancel()
 	wg.Wait()
@@ -67,7 +52,7 @@ func TestStressMariaDB_NoStaleRead(t *testing.T) {
 	linear := rs.linearizable(t)
 	swept, old := rs.sweep(t)
 	reads, hits := rs.reads.Load(), rs.hits.Load()
-	figures(t, "%d reads (%d over the wire, %d with a token, %d of the database, %d checked "+
+	testbed.Figures(t, "%d reads (%d over the wire, %d with a token, %d of the database, %d checked "+
 		"by porcupine), "+
 		"hit ratio %.2f, %d flagged stale; %d commits, %d through hotrow and read back, "+
 		"%d held invisible, %d rotations; unexplained %d; largest lag stated %v, "+
@@ -77,7 +62,7 @@ func TestStressMariaDB_NoStaleRead(t *testing.T) {
 		rs.stale.Load(), ws.commits.Load(), ws.through.Load(), ws.held.Load(),
 		ws.rotations.Load(), len(rs.violations), time.Duration(rs.lag.Load()),
 		time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old,
-		comes.added.Load(), s.stats().Epoch)
+		comes.added.Load(), s.Stats().Epoch)
 	if reads == 0 || rs.wire.Load() == 0 || hits == 0 || ws.commits.Load() == 0 || ws.through.Load() == 0 ||
 		linear == 0 || ws.held.Load() == 0 {
 		t.Error("a part of the test has done nothing")

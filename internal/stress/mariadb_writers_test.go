@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // mariaTables are worldTables in MariaDB's words.
@@ -32,30 +32,6 @@ var mariaTables = []string{
 	`INSERT INTO flat SELECT seq, 200 + seq FROM seq_1_to_120`,
 	`INSERT INTO side SELECT seq, 400 + seq FROM seq_1_to_20`,
 	`INSERT INTO bulk SELECT seq, 500 FROM seq_1_to_12000`,
-}
-
-// dialMariaDB opens one connection that ends with the test.
-func dialMariaDB(t testing.TB, raw string) *sql.Conn {
-	t.Helper()
-	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := driver.NewConfig()
-	cfg.User, cfg.Net, cfg.Addr = u.User.Username(), "tcp", u.Host
-	cfg.Passwd, _ = u.User.Password()
-	cfg.DBName = strings.Trim(u.Path, "/")
-	db, err := sql.Open("mysql", cfg.FormatDSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	conn, err := db.Conn(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
 }
 
 // newMariaWorld makes the tables in the database.
@@ -80,9 +56,9 @@ type mariaWriters struct {
 
 // start runs a writer until ctx ends.
 func (ws *mariaWriters) start(ctx context.Context, wg *sync.WaitGroup, wait time.Duration) {
-	conn := dialMariaDB(ws.t, ws.url)
+	conn := testbed.DialMariaDB(ws.t, ws.url)
 	wg.Go(func() {
-		for pause(ctx, wait) {
+		for testbed.Pause(ctx, wait) {
 			if err := ws.run(conn, ws.world.job()); err != nil {
 				ws.t.Errorf("writer: %v", err)
 				return
@@ -93,9 +69,9 @@ func (ws *mariaWriters) start(ctx context.Context, wg *sync.WaitGroup, wait time
 
 // bulk changes all rows of one table every now and then.
 func (ws *mariaWriters) bulk(ctx context.Context, wg *sync.WaitGroup, every time.Duration) {
-	conn := dialMariaDB(ws.t, ws.url)
+	conn := testbed.DialMariaDB(ws.t, ws.url)
 	wg.Go(func() {
-		for pause(ctx, every) {
+		for testbed.Pause(ctx, every) {
 			if err := ws.run(conn, ws.world.bulkJob()); err != nil {
 				ws.t.Errorf("bulk writer: %v", err)
 				return
@@ -106,7 +82,7 @@ func (ws *mariaWriters) bulk(ctx context.Context, wg *sync.WaitGroup, every time
 
 // run makes one transaction of a job, and a definition of one that truncates.
 func (ws *mariaWriters) run(conn *sql.Conn, j job) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
 	defer cancel()
 	defer func() { _, _ = conn.ExecContext(ctx, "DO RELEASE_ALL_LOCKS()") }()
 	for _, l := range j.sorted() {
@@ -184,9 +160,9 @@ func (ws *mariaWriters) commit(
 // haunt makes commits wait for a replica that does not exist, rotates the log and
 // defines a table that nobody reads, again and again.
 func (ws *mariaWriters) haunt(ctx context.Context, wg *sync.WaitGroup) {
-	conn := dialMariaDB(ws.t, ws.url)
+	conn := testbed.DialMariaDB(ws.t, ws.url)
 	wg.Go(func() {
-		for pause(ctx, time.Duration(20+rand.IntN(60))*time.Millisecond) {
+		for testbed.Pause(ctx, time.Duration(20+rand.IntN(60))*time.Millisecond) {
 			what := "SET GLOBAL rpl_semi_sync_master_enabled = " + []string{"ON", "OFF"}[rand.IntN(2)]
 			switch rand.IntN(10) {
 			case 0:
@@ -212,10 +188,10 @@ func (ws *mariaWriters) haunt(ctx context.Context, wg *sync.WaitGroup) {
 func (ws *mariaWriters) own(
 	ctx context.Context, wg *sync.WaitGroup, s *stand, wait time.Duration,
 ) {
-	locks := dialMariaDB(ws.t, ws.url)
+	locks := testbed.DialMariaDB(ws.t, ws.url)
 	roads := []road{s.road(0), s.road(1 + 2*rand.IntN(3))}
 	wg.Go(func() {
-		for pause(ctx, wait) {
+		for testbed.Pause(ctx, wait) {
 			k := 1 + rand.IntN(emps)
 			lock, write := lockEmp+k, ws.world.ownEmp
 			if rand.IntN(2) == 0 {

@@ -9,12 +9,9 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
-
-// logical are the settings of a server that can be followed.
-var logical = map[string]string{"wal_level": "logical", "max_wal_senders": "10",
-	"max_replication_slots": "10", "max_connections": "100",
-	"shared_preload_libraries": "pg_stat_statements", "log_min_messages": "fatal"}
 
 // oldRows has the log tell the whole of the rows before a change.
 const oldRows = `ALTER TABLE dept REPLICA IDENTITY FULL; ALTER TABLE emp REPLICA IDENTITY FULL;
@@ -38,19 +35,19 @@ var feeds = []struct {
 // allows, and when the writers stop nothing that memory holds is old.
 func TestStressPostgres_NoStaleRead(t *testing.T) {
 	t.Parallel()
-	server := dbtest.NewPostgres(t, logical)
+	server := dbtest.NewPostgres(t, testbed.Logical)
 	for _, feed := range feeds {
 		t.Run(feed.name, func(t *testing.T) {
 			url := server.Database(t)
-			conn := dial(t, url)
+			conn := testbed.Dial(t, url)
 			w := newWorld(t, conn)
-			mustExec(t, conn, feed.sql)
+			testbed.MustExec(t, conn, feed.sql)
 			if feed.mode == source.FeedNotify {
-				applyDoctor(t, url, worldSpecs())
+				testbed.ApplyDoctor(t, url, worldSpecs())
 			}
-			p := plan{specs: worldSpecs(), mode: feed.mode, disk: feed.disk}
+			p := plan{Specs: worldSpecs(), Mode: feed.mode, Disk: feed.disk}
 			if feed.disk {
-				p.memory = 128 << 10
+				p.Memory = 128 << 10
 			}
 			s := newStand(t, url, p)
 			ws := &writers{t: t, world: w, url: url, hot: true}
@@ -82,13 +79,13 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			if haunted {
 				parts = append(parts, &ws.held)
 			}
-			work(t, length(time.Second/2), parts...)
+			testbed.Work(t, testbed.Length(time.Second/2), parts...)
 			// What keeps a load that a change has overtaken is seen by so many in nearly each run.
-			until(t, "many answers from memory", func() bool { return rs.hits.Load() >= 200 })
+			waittest.Until(t, "many answers from memory", func() bool { return rs.hits.Load() >= 200 })
 			if feed.disk {
 				ws.breathe(ctx, &wg)
-				until(t, "something comes from the disk", func() bool { return s.recalled() > 0 })
-				pause(ctx, length(time.Second/2))
+				waittest.Until(t, "something comes from the disk", func() bool { return s.Recalled() > 0 })
+				testbed.Pause(ctx, testbed.Length(time.Second/2))
 			}
 			cancel()
 			wg.Wait()
@@ -97,7 +94,7 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 			linear := rs.linearizable(t)
 			swept, old := rs.sweep(t)
 			reads, hits := rs.reads.Load(), rs.hits.Load()
-			figures(t, "%d reads (%d over the wire, %d with a token, %d of the database, %d checked "+
+			testbed.Figures(t, "%d reads (%d over the wire, %d with a token, %d of the database, %d checked "+
 				"by porcupine), "+
 				"hit ratio %.2f, %d flagged stale; %d commits, %d through hotrow and read back, "+
 				"%d held invisible, %d rolled back; unexplained %d; largest lag stated %v, "+
@@ -107,10 +104,10 @@ func TestStressPostgres_NoStaleRead(t *testing.T) {
 				rs.stale.Load(), ws.commits.Load(), ws.through.Load(), ws.held.Load(),
 				ws.rollbacks.Load(), len(rs.violations), time.Duration(rs.lag.Load()),
 				time.Duration(rs.late.Load()).Round(time.Microsecond), swept, 2*len(rs.pages), old,
-				s.recalled(), comes.added.Load(), s.stats().Epoch)
+				s.Recalled(), comes.added.Load(), s.Stats().Epoch)
 			if reads == 0 || rs.wire.Load() == 0 || hits == 0 || ws.commits.Load() == 0 ||
 				ws.through.Load() == 0 || linear == 0 || haunted && ws.held.Load() == 0 ||
-				feed.disk != (s.recalled() > 0) {
+				feed.disk != (s.Recalled() > 0) {
 				t.Error("a part of the test has done nothing")
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -33,7 +34,7 @@ type watchman struct {
 
 // run asks with one client until ctx ends.
 func (m *watchman) run(ctx context.Context, c *client, keys int) {
-	for i := 0; pause(ctx, 2*time.Millisecond); i++ {
+	for i := 0; testbed.Pause(ctx, 2*time.Millisecond); i++ {
 		phase := m.phase.Load()
 		begin := time.Now()
 		a, err := c.get(fmt.Sprintf("/flat/%d", 1+i%keys))
@@ -79,12 +80,12 @@ func descriptors(t testing.TB) int {
 // refused at once, with a reason; and soon after it is back all is as before.
 func TestStressPostgres_Outage(t *testing.T) {
 	const keys = 200
-	server := dbtest.NewPostgres(t, logical)
-	conn := dial(t, server.URL())
-	mustExec(t, conn, "CREATE TABLE flat (id int PRIMARY KEY, value bigint)",
+	server := dbtest.NewPostgres(t, testbed.Logical)
+	conn := testbed.Dial(t, server.URL())
+	testbed.MustExec(t, conn, "CREATE TABLE flat (id int PRIMARY KEY, value bigint)",
 		"INSERT INTO flat SELECT i, i FROM generate_series(1, 5000) i")
-	s := newStand(t, server.URL(), plan{specs: []resource.Spec{spec("flat")},
-		mode: source.FeedLogical})
+	s := newStand(t, server.URL(), plan{Specs: []resource.Spec{testbed.Spec("flat")},
+		Mode: source.FeedLogical})
 	warm := s.connect()
 	for i := range keys {
 		warm.mustHit(t, fmt.Sprintf("/flat/%d", i+1))
@@ -97,12 +98,12 @@ func TestStressPostgres_Outage(t *testing.T) {
 		c := s.connect()
 		wg.Go(func() { m.run(ctx, c, keys) })
 	}
-	pause(ctx, min(length(time.Second), 10*time.Second))
+	testbed.Pause(ctx, min(testbed.Length(time.Second), 10*time.Second))
 	missing := s.connect()
 	missing.mustGet(t, 404, "/flat/0")
 	// Connections to the database are not counted: as many are opened as are needed.
 	files := func() int {
-		pool := s.stats().Pool
+		pool := s.Stats().Pool
 		return descriptors(t) - pool.InUse - pool.Idle
 	}
 	goroutines, open := runtime.NumGoroutine(), files()
@@ -110,26 +111,26 @@ func TestStressPostgres_Outage(t *testing.T) {
 	m.gone.Store(int64(time.Since(m.base)))
 	m.phase.Store(1)
 	server.Stop(dbtest.Immediate)
-	refused, slowest := missesAreRefused(t, s, missing, min(length(3*time.Second), 30*time.Second))
+	refused, slowest := missesAreRefused(t, s, missing, min(testbed.Length(3*time.Second), 30*time.Second))
 	crowdOf := runtime.NumGoroutine()
 	m.phase.Store(2)
 	server.Start()
 	back := time.Now()
-	until(t, "fresh feed", s.fresh)
+	waittest.Until(t, "fresh feed", s.Fresh)
 	fresh := time.Since(back)
-	until(t, "answer to a miss", func() bool {
+	waittest.Until(t, "answer to a miss", func() bool {
 		a, err := warm.get("/flat/4999")
 		return err == nil && a.code == 200
 	})
 	answered := time.Since(back)
-	pause(ctx, 300*time.Millisecond)
+	testbed.Pause(ctx, 300*time.Millisecond)
 	cancel()
 	wg.Wait()
-	dial(t, server.URL()) // in the place of the one that the outage has closed
-	until(t, "no goroutine left behind", func() bool { return runtime.NumGoroutine() <= goroutines+4 })
+	testbed.Dial(t, server.URL()) // in the place of the one that the outage has closed
+	waittest.Until(t, "no goroutine left behind", func() bool { return runtime.NumGoroutine() <= goroutines+4 })
 
 	before, during := percentile(m.took[0], 0.99), percentile(m.took[1], 0.99)
-	figures(t, "%d hits before, %d during, %d after; %d flagged, %d failed; p99 %v before, %v during "+
+	testbed.Figures(t, "%d hits before, %d during, %d after; %d flagged, %d failed; p99 %v before, %v during "+
 		"(x %.2f); %d misses refused, the slowest after %v; fresh %v and misses answered %v after the "+
 		"return; goroutines %d, %d, %d, files %d, %d", len(m.took[0]), len(m.took[1]), len(m.took[2]),
 		m.stale.Load(), m.bad.Load(), before.Round(time.Microsecond), during.Round(time.Microsecond),
@@ -144,7 +145,7 @@ func TestStressPostgres_Outage(t *testing.T) {
 	// other tests, shows only that nobody waits for the database.
 	most, limit := 4*before+4*time.Millisecond, 1500*time.Millisecond
 	late := func(took, d time.Duration) bool { return took > d }
-	if *duration == 0 {
+	if *testbed.Duration == 0 {
 		most, limit, late = 20*before+100*time.Millisecond, 10*time.Second, waittest.Late
 	}
 	if late(during, most) {
@@ -168,7 +169,7 @@ func missesAreRefused(
 	t *testing.T, s *stand, c *client, d time.Duration,
 ) (n int, slowest time.Duration) {
 	t.Helper()
-	until(t, "closed gate", func() bool { return !s.fresh() })
+	waittest.Until(t, "closed gate", func() bool { return !s.Fresh() })
 	end := time.Now().Add(d)
 	for key := 1000; time.Now().Before(end); key++ {
 		begin := time.Now()
@@ -179,7 +180,7 @@ func missesAreRefused(
 			t.Fatalf("a refusal that is not a clear problem: %v: %s", a.header, a.body)
 		}
 		n++
-		pause(t.Context(), 5*time.Millisecond)
+		testbed.Pause(t.Context(), 5*time.Millisecond)
 	}
 	return n, slowest
 }

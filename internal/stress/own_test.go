@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // own writes through hotrow itself, like any client, and reads back what it
@@ -13,10 +15,10 @@ import (
 // written and in those that hold its row or have held it.
 func (ws *writers) own(ctx context.Context, wg *sync.WaitGroup, s *stand, wait time.Duration) {
 	ws.t.Helper()
-	locks := dial(ws.t, ws.url)
+	locks := testbed.Dial(ws.t, ws.url)
 	roads := []road{s.road(0), s.road(1 + 2*rand.IntN(3))}
 	wg.Go(func() {
-		for pause(ctx, wait) {
+		for testbed.Pause(ctx, wait) {
 			k := 1 + rand.IntN(emps)
 			lock := int64(lockEmp + k)
 			if rand.IntN(2) == 0 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 const (
@@ -60,7 +61,7 @@ type readers struct {
 
 func newReaders(s *stand, w *world) *readers {
 	counted := func(p *page) bool { return p.count }
-	return &readers{t: s.t, world: w, stand: s, pages: w.pages(), lists: w.lists(),
+	return &readers{t: s.T, world: w, stand: s, pages: w.pages(), lists: w.lists(),
 		wireLists: slices.DeleteFunc(w.lists(), counted)}
 }
 
@@ -82,7 +83,7 @@ func (rs *readers) run(ctx context.Context, wg *sync.WaitGroup, n int) {
 		})
 	}
 	wg.Go(func() {
-		for pause(ctx, 100*time.Millisecond) {
+		for testbed.Pause(ctx, 100*time.Millisecond) {
 			rs.explain()
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // swapTable is a table that gets another primary key, and its rows.
@@ -19,32 +21,32 @@ const swapTable = "CREATE TABLE swap (id int PRIMARY KEY, code int NOT NULL UNIQ
 // one row drops the document of that row and no other, as soon as the resource has been
 // compiled again.
 func TestFeed_TellsTheColumnsOfANewPlan(t *testing.T) {
-	specs := []resource.Spec{spec("swap")}
+	specs := []resource.Spec{testbed.Spec("swap")}
 	t.Run("logical", func(t *testing.T) {
 		url := dbtest.Postgres(t)
-		conn := dial(t, url)
-		mustExec(t, conn, swapTable)
-		s := newStand(t, url, plan{specs: specs, mode: source.FeedLogical})
-		s.swapKey(func(sql string) { mustExec(t, conn, sql) },
+		conn := testbed.Dial(t, url)
+		testbed.MustExec(t, conn, swapTable)
+		s := newStand(t, url, plan{Specs: specs, Mode: source.FeedLogical})
+		s.swapKey(func(sql string) { testbed.MustExec(t, conn, sql) },
 			"ALTER TABLE swap DROP CONSTRAINT swap_pkey, ADD PRIMARY KEY (code)")
 	})
 	t.Run("notify", func(t *testing.T) {
 		url := dbtest.Postgres(t)
-		conn := dial(t, url)
-		mustExec(t, conn, swapTable)
+		conn := testbed.Dial(t, url)
+		testbed.MustExec(t, conn, swapTable)
 		doctored(t, url, specs)
-		s := newStand(t, url, plan{specs: specs, mode: source.FeedNotify})
+		s := newStand(t, url, plan{Specs: specs, Mode: source.FeedNotify})
 		s.swapKey(func(sql string) {
-			mustExec(t, conn, sql)
+			testbed.MustExec(t, conn, sql)
 			if strings.HasPrefix(sql, "ALTER") {
-				s.quiet() // with the triggers of before, which do not tell the new key
+				s.Quiet() // with the triggers of before, which do not tell the new key
 				doctored(t, url, specs)
 			}
 		}, "ALTER TABLE swap DROP CONSTRAINT swap_pkey, ADD PRIMARY KEY (code)")
 	})
 	t.Run("binlog", func(t *testing.T) {
 		url := dbtest.MariaDB(t)
-		conn := dialMariaDB(t, url)
+		conn := testbed.DialMariaDB(t, url)
 		exec := func(sql string) {
 			for one := range strings.SplitSeq(sql, ";") {
 				if _, err := conn.ExecContext(t.Context(), one); err != nil {
@@ -53,33 +55,33 @@ func TestFeed_TellsTheColumnsOfANewPlan(t *testing.T) {
 			}
 		}
 		exec(swapTable)
-		s := newStandOver(t, openMariaDB(t, url), plan{specs: specs, mode: source.FeedBinlog})
+		s := newStandOver(t, testbed.OpenMariaDB(t, url), plan{Specs: specs, Mode: source.FeedBinlog})
 		s.swapKey(exec, "ALTER TABLE swap DROP PRIMARY KEY, ADD PRIMARY KEY (code)")
 	})
 }
 
 // swapKey gives the table another primary key, and waits until changes are precise.
 func (s *stand) swapKey(exec func(sql string), change string) {
-	s.t.Helper()
+	s.T.Helper()
 	from := func(key string) resource.Origin {
-		a, err := s.resource("swap").Get(s.t.Context(), row.Key(key), resource.Options{})
+		a, err := s.Resource("swap").Get(s.T.Context(), row.Key(key), resource.Options{})
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		return a.Origin
 	}
 	kept := func(key, where string) bool {
-		until(s.t, "a hit", func() bool { return from(key) == resource.HitMemory })
+		waittest.Until(s.T, "a hit", func() bool { return from(key) == resource.HitMemory })
 		exec("UPDATE swap SET v = v + 1 WHERE " + where)
-		s.quiet()
+		s.Quiet()
 		return from(key) == resource.HitMemory
 	}
-	s.quiet()
-	until(s.t, "precise with the first key", func() bool { return kept("1", "id = 2") })
+	s.Quiet()
+	waittest.Until(s.T, "precise with the first key", func() bool { return kept("1", "id = 2") })
 	exec(change)
-	until(s.t, "precise with the second key", func() bool { return kept("101", "id = 2") })
+	waittest.Until(s.T, "precise with the second key", func() bool { return kept("101", "id = 2") })
 	if kept("101", "id = 1") {
-		s.t.Error("a document of before its row was changed")
+		s.T.Error("a document of before its row was changed")
 	}
 }
 
@@ -89,20 +91,20 @@ func TestPostgres_AutoChoosesAgain(t *testing.T) {
 	t.Parallel() // it waits for the most part
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "replica"})
 	url := server.Database(t)
-	specs := []resource.Spec{spec("swap")}
-	setup := dial(t, url)
-	mustExec(t, setup, swapTable)
+	specs := []resource.Spec{testbed.Spec("swap")}
+	setup := testbed.Dial(t, url)
+	testbed.MustExec(t, setup, swapTable)
 	doctored(t, url, specs)
-	s := newStand(t, url, plan{specs: specs, mode: source.FeedAuto})
+	s := newStand(t, url, plan{Specs: specs, Mode: source.FeedAuto})
 	chosen := func(what string, mode source.FeedMode, state string) {
 		t.Helper()
 		begun := time.Now()
-		until(t, what, func() bool {
-			st := s.stats()
+		waittest.Until(t, what, func() bool {
+			st := s.Stats()
 			return st.Feed == mode && st.State == state && st.Reason != ""
 		})
-		figures(t, "%s: %s after %v, because: %s", what, mode,
-			time.Since(begun).Round(time.Millisecond), s.stats().Reason)
+		testbed.Figures(t, "%s: %s after %v, because: %s", what, mode,
+			time.Since(begun).Round(time.Millisecond), s.Stats().Reason)
 		if state == "fresh" {
 			s.follows(url)
 		}
@@ -117,9 +119,9 @@ func TestPostgres_AutoChoosesAgain(t *testing.T) {
 	chosen("wal_level is logical", source.FeedLogical, "fresh")
 	restart("replica")
 	chosen("wal_level is replica again", source.FeedNotify, "fresh")
-	mustExec(t, dial(t, url), "DROP TRIGGER hotrow_row ON swap")
+	testbed.MustExec(t, testbed.Dial(t, url), "DROP TRIGGER hotrow_row ON swap")
 	chosen("without triggers", source.FeedNone, "none")
-	if a, err := s.resource("swap").Get(t.Context(), "1", resource.Options{}); err != nil ||
+	if a, err := s.Resource("swap").Get(t.Context(), "1", resource.Options{}); err != nil ||
 		a.Origin != resource.Bypassed {
 		t.Errorf("without a feed: from %v, %v", a.Origin, err)
 	}
@@ -129,20 +131,20 @@ func TestPostgres_AutoChoosesAgain(t *testing.T) {
 
 // follows fails the test unless a document is kept, and goes with a change.
 func (s *stand) follows(url string) {
-	s.t.Helper()
+	s.T.Helper()
 	read := func() (string, resource.Origin) {
-		a, err := s.resource("swap").Get(s.t.Context(), "1", resource.Options{})
+		a, err := s.Resource("swap").Get(s.T.Context(), "1", resource.Options{})
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		return string(a.Doc.Body()), a.Origin
 	}
-	until(s.t, "a hit", func() bool { _, from := read(); return from == resource.HitMemory })
+	waittest.Until(s.T, "a hit", func() bool { _, from := read(); return from == resource.HitMemory })
 	before, _ := read()
-	mustExec(s.t, dial(s.t, url), "UPDATE swap SET v = v + 1 WHERE id = 1")
-	s.quiet()
+	testbed.MustExec(s.T, testbed.Dial(s.T, url), "UPDATE swap SET v = v + 1 WHERE id = 1")
+	s.Quiet()
 	if after, _ := read(); after == before {
-		s.t.Errorf("%s is served after it was changed", after)
+		s.T.Errorf("%s is served after it was changed", after)
 	}
-	until(s.t, "a hit again", func() bool { _, from := read(); return from == resource.HitMemory })
+	waittest.Until(s.T, "a hit again", func() bool { _, from := read(); return from == resource.HitMemory })
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A replicaStand is hotrow over a server that is made a replica of another.
@@ -34,36 +36,36 @@ func TestMariaDB_OfAReplica(t *testing.T) {
 	primary.AwaitReplica(r)
 	r.StopReplication()
 	at := strings.Replace(r.URL(), "/mysql", "/shop", 1)
-	s := &replicaStand{stand: newStandOver(t, openMariaDB(t, at), plan{mode: source.FeedAuto,
-		specs: []resource.Spec{spec("x")}}), primary: primary, replica: r}
-	until(t, "a hit while nothing is applied", s.hit)
+	s := &replicaStand{stand: newStandOver(t, testbed.OpenMariaDB(t, at), plan{Mode: source.FeedAuto,
+		Specs: []resource.Spec{testbed.Spec("x")}}), primary: primary, replica: r}
+	waittest.Until(t, "a hit while nothing is applied", s.hit)
 	for _, channel := range []string{"", "other"} {
 		r.Exec(dbtest.MariaOrMySQL("RESET SLAVE ALL", "RESET REPLICA ALL"))
 		primary.Feeds(r, channel)
 		s.readsEachTime()
-		found, err := s.src.Doctor(t.Context(), source.FeedAuto, nil)
+		found, err := s.Src.Doctor(t.Context(), source.FeedAuto, nil)
 		if err != nil || !slices.ContainsFunc(found, func(f source.Finding) bool {
 			return f.Level == source.LevelError && strings.Contains(f.Text, "updates is OFF")
 		}) {
 			t.Errorf("the doctor does not name the setting: %v, %v", found, err)
 		}
 		r.StopReplication()
-		until(t, "a hit once nothing is applied", s.hit)
+		waittest.Until(t, "a hit once nothing is applied", s.hit)
 	}
 	r.Exec(dbtest.MariaOrMySQL("START ALL SLAVES", "START REPLICA"))
 	r.Restart(dbtest.Fast)
 	s.readsEachTime() // it is a replica again, by itself
 	r.Set(map[string]string{off: "ON"})
 	r.Restart(dbtest.Fast)
-	until(t, "a hit of a replica with a log of what it applies", s.hit)
+	waittest.Until(t, "a hit of a replica with a log of what it applies", s.hit)
 	s.write()
-	until(t, "the change in memory", func() bool { now, from := s.row(); return s.is(now) && from })
+	waittest.Until(t, "the change in memory", func() bool { now, from := s.row(); return s.is(now) && from })
 	r.Set(map[string]string{"binlog-ignore-db": "shop"})
 	r.Restart(dbtest.Fast)
 	s.readsEachTime() // it logs what it applies, but for this database
 	r.Set(map[string]string{"binlog-ignore-db": "another"})
 	r.Restart(dbtest.Fast)
-	until(t, "a hit of a replica that logs the database again", s.hit)
+	waittest.Until(t, "a hit of a replica that logs the database again", s.hit)
 	r.StopReplication()
 	r.Exec(dbtest.MariaOrMySQL("SET GLOBAL slave_run_triggers_for_rbr = YES", "DO 0"))
 	if dbtest.MariaOrMySQL("x", "") == "x" {
@@ -73,18 +75,18 @@ func TestMariaDB_OfAReplica(t *testing.T) {
 
 // triggers: what triggers of the replica make of what it applies.
 func (s *replicaStand) triggers() {
-	s.t.Helper()
+	s.T.Helper()
 	s.replica.Exec("SET sql_log_bin = 0; CREATE TABLE shop.log (v varchar(20));" +
 		" CREATE TRIGGER shop.tr AFTER UPDATE ON shop.x FOR EACH ROW INSERT INTO shop.log VALUES (NEW.v)")
-	until(s.t, "a hit before replication goes on", s.hit)
+	waittest.Until(s.T, "a hit before replication goes on", s.hit)
 	s.replica.Exec("START ALL SLAVES")
 	s.readsEachTime()
 }
 
 // row returns what is answered for the row, and whether memory has it.
 func (s *replicaStand) row() (string, bool) {
-	s.t.Helper()
-	a, err := s.resource("x").Get(context.Background(), "1",
+	s.T.Helper()
+	a, err := s.Resource("x").Get(context.Background(), "1",
 		resource.Options{Format: row.FormatJSON})
 	if err != nil {
 		return err.Error(), false
@@ -96,7 +98,7 @@ func (s *replicaStand) hit() bool { _, hit := s.row(); return hit }
 
 // write changes the row on the primary, and waits until the replica has applied that.
 func (s *replicaStand) write() {
-	s.t.Helper()
+	s.T.Helper()
 	s.n++
 	s.primary.Exec(fmt.Sprintf("UPDATE shop.x SET v = 'new%d'", s.n))
 	s.primary.AwaitReplica(s.replica)
@@ -108,13 +110,13 @@ func (s *replicaStand) is(body string) bool {
 
 // readsEachTime: no answer is older than definitionBound, and no copy is kept.
 func (s *replicaStand) readsEachTime() {
-	s.t.Helper()
+	s.T.Helper()
 	for range 5 {
 		s.write()
-		pause(s.t.Context(), definitionBound)
+		testbed.Pause(s.T.Context(), definitionBound)
 		for range 3 {
 			if now, hit := s.row(); !s.is(now) || hit {
-				s.t.Fatalf("%v after the change to new%d: %s, from memory: %v", definitionBound,
+				s.T.Fatalf("%v after the change to new%d: %s, from memory: %v", definitionBound,
 					s.n, now, hit)
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // The tests of this file are named after the eleven defects of resttest, the
@@ -30,7 +32,7 @@ func TestResttest01_JSONIsInvalidated(t *testing.T) {
 		h.shows("/depts/10", `"sal":5001`)
 		h.shows("/emps/7839", `"sal":5001`)
 		h.exec("DELETE FROM emp WHERE empno = 7934")
-		until(t, "an emp less", func() bool { return len(h.dept(10).Emps) == 2 })
+		waittest.Until(t, "an emp less", func() bool { return len(h.dept(10).Emps) == 2 })
 	})
 }
 
@@ -38,7 +40,7 @@ func TestResttest01_JSONIsInvalidated(t *testing.T) {
 // they were still in use.
 func TestResttest02_DocumentsAreNotReused(t *testing.T) {
 	eachFeed(t, func(t *testing.T, h *seedHouse) {
-		r := h.resource("depts")
+		r := h.Resource("depts")
 		var kept []*row.Document
 		var texts []string
 		for i := range 50 {
@@ -85,7 +87,7 @@ func rush(h *seedHouse, see func(d dept) error) (reads int64) {
 			}
 		})
 	}
-	for i := 1; pause(ctx, 2*time.Millisecond); i++ {
+	for i := 1; testbed.Pause(ctx, 2*time.Millisecond); i++ {
 		h.exec(`WITH d AS (UPDATE dept SET loc = $1 WHERE deptno = 10)
 			UPDATE emp SET sal = $2 WHERE deptno = 10`, fmt.Sprint(i), i)
 	}
@@ -136,17 +138,17 @@ func TestResttest05_SupersededLoadIsNotStored(t *testing.T) {
 			err error
 		}
 		got := make(chan result, 1)
-		before, c := h.stats().Stats.Transactions, h.connect()
+		before, c := h.Stats().Stats.Transactions, h.connect()
 		go func() {
 			a, err := c.get("/slow/10")
 			got <- result{a, err}
 		}()
-		until(t, "a load under way", func() bool {
-			return number(t, h.conn, `SELECT count(*) FROM pg_stat_activity
+		waittest.Until(t, "a load under way", func() bool {
+			return testbed.Number(t, h.conn, `SELECT count(*) FROM pg_stat_activity
 				WHERE wait_event = 'PgSleep' AND datname = current_database()`) > 0
 		})
 		h.exec("UPDATE dept SET loc = 'BOSTON' WHERE deptno = 10")
-		until(t, "the change applied", func() bool { return h.stats().Stats.Transactions > before })
+		waittest.Until(t, "the change applied", func() bool { return h.Stats().Stats.Transactions > before })
 		r := <-got
 		if r.err != nil || r.a.code != 200 || !strings.Contains(string(r.a.body), "NEW YORK") {
 			t.Fatalf("the load under way got %+v, %v", r.a, r.err)
@@ -162,12 +164,12 @@ func TestResttest05_SupersededLoadIsNotStored(t *testing.T) {
 func TestResttest06_ChangesWhileDisconnected(t *testing.T) {
 	eachFeed(t, func(t *testing.T, h *seedHouse) {
 		h.c.mustHit(t, "/depts/10")
-		gaps := h.stats().Gaps
+		gaps := h.Stats().Gaps
 		h.exec(`WITH k AS MATERIALIZED (SELECT pg_terminate_backend(pid, 2000) AS gone
 			FROM pg_stat_activity WHERE application_name = 'hotrow feed'
 			AND datname = current_database())
 			UPDATE dept SET loc = 'BOSTON' WHERE deptno = 10 AND (SELECT bool_and(gone) FROM k)`)
-		until(t, "notice", func() bool { return h.stats().Gaps > gaps })
+		waittest.Until(t, "notice", func() bool { return h.Stats().Gaps > gaps })
 		h.shows("/depts/10", "BOSTON")
 	})
 }
@@ -178,7 +180,7 @@ func TestResttest07_NullParentAndTruncate(t *testing.T) {
 		h.c.mustHit(t, "/depts/10")
 		h.c.mustHit(t, "/depts/20")
 		h.exec("UPDATE emp SET deptno = NULL WHERE empno = 7934")
-		until(t, "the move to no parent", func() bool { return len(h.dept(10).Emps) == 2 })
+		waittest.Until(t, "the move to no parent", func() bool { return len(h.dept(10).Emps) == 2 })
 		h.c.mustHit(t, "/depts/10")
 		h.exec("UPDATE emp SET deptno = 20 WHERE empno = 7934")
 		h.shows("/depts/20", `"empNo":7934`)
@@ -209,7 +211,7 @@ func TestResttest09_MissesAndMemoryAreBounded(t *testing.T) {
 			JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
 			WHERE query LIKE 'SELECT%"emp"%' AND query NOT LIKE '%"dept"%'`
 		h.c.mustHit(t, "/emps/7839")
-		before := number(t, h.conn, count)
+		before := testbed.Number(t, h.conn, count)
 		clients := make([]*client, 100)
 		for i := range clients {
 			clients[i] = h.connect()
@@ -223,7 +225,7 @@ func TestResttest09_MissesAndMemoryAreBounded(t *testing.T) {
 		if a := h.c.mustHit(t, "/emps/1"); a.code != 404 {
 			t.Errorf("status %d of a row that is not there", a.code)
 		}
-		if n := number(t, h.conn, count) - before; n != 2 {
+		if n := testbed.Number(t, h.conn, count) - before; n != 2 {
 			t.Errorf("%d queries for two documents, want 2", n)
 		}
 	})
@@ -233,7 +235,7 @@ func TestResttest09_MissesAndMemoryAreBounded(t *testing.T) {
 		for i := range 3000 {
 			c.mustGet(t, 200, fmt.Sprintf("/flat/%d", i+1))
 		}
-		if st := s.memory.Stats(); st.Bytes > st.MaxBytes || st.Evictions == 0 {
+		if st := s.Memory.Stats(); st.Bytes > st.MaxBytes || st.Evictions == 0 {
 			t.Errorf("%d bytes, at most %d; %d evicted", st.Bytes, st.MaxBytes, st.Evictions)
 		}
 	})
@@ -266,8 +268,8 @@ func TestResttest11_NoKeyIsLeftOut(t *testing.T) {
 	eachFeed(t, func(t *testing.T, h *seedHouse) {
 		const n = 103
 		h.exec("INSERT INTO dept SELECT i, 'D', NULL FROM generate_series(41, $1::int + 36) i", n)
-		h.quiet()
-		r := h.resource("depts")
+		h.Quiet()
+		r := h.Resource("depts")
 		seen := make(map[row.Key]bool)
 		var after *row.Key
 		for more := true; more; {

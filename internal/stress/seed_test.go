@@ -12,6 +12,8 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // seedTables is the database of resttest: departments with their employees.
@@ -67,13 +69,13 @@ CREATE TRIGGER emp_notify_event AFTER INSERT OR UPDATE OR DELETE ON emp
 func seedSpecs() []resource.Spec {
 	fields := map[string]source.FieldSpec{"empno": {Name: "empNo"}, "ename": {Name: "empName"},
 		"mgr": {OmitNull: true}, "hiredate": {RFC3339: true}, "deptno": {Name: "deptNumber"}}
-	depts := spec("dept", source.Embed{Name: "emps", On: []string{"deptno"},
+	depts := testbed.Spec("dept", source.Embed{Name: "emps", On: []string{"deptno"},
 		Order: []string{"empno"},
 		Spec:  &source.Spec{Name: "emps", Table: "emp", Fields: fields}})
 	depts.Table.Name = "depts"
 	depts.Table.Fields = map[string]source.FieldSpec{"deptno": {Name: "deptNumber"},
 		"dname": {Name: "deptName"}, "loc": {Name: "deptLocation"}}
-	list := []resource.Spec{depts, spec("emp")}
+	list := []resource.Spec{depts, testbed.Spec("emp")}
 	list[1].Table.Name, list[1].Table.Fields = "emps", fields
 	return list
 }
@@ -110,8 +112,8 @@ func eachFeed(t *testing.T, test func(t *testing.T, h *seedHouse), more ...resou
 			t.Parallel()
 			url := dbtest.Postgres(t, dbtest.Setup(seedTables, seedExtras))
 			feed.setup(t, url)
-			p := plan{specs: append(seedSpecs(), more...), mode: feed.mode}
-			h := &seedHouse{stand: newStand(t, url, p), t: t, url: url, conn: dial(t, url)}
+			p := plan{Specs: append(seedSpecs(), more...), Mode: feed.mode}
+			h := &seedHouse{stand: newStand(t, url, p), t: t, url: url, conn: testbed.Dial(t, url)}
 			h.c = h.connect()
 			test(t, h)
 		})
@@ -130,29 +132,7 @@ END $$;`
 // installTriggers runs what doctor says is needed for notifications.
 func installTriggers(t *testing.T, url string) {
 	t.Helper()
-	applyDoctor(t, url, seedSpecs())
-}
-
-func applyDoctor(t *testing.T, url string, specs []resource.Spec) {
-	t.Helper()
-	conn := dial(t, url)
-	src := openPostgres(t, url)
-	ctx := context.Background()
-	var plans []source.Plan
-	for _, sp := range specs {
-		p, err := src.Compile(ctx, sp.Table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plans = append(plans, p)
-	}
-	findings, err := src.Doctor(ctx, source.FeedNotify, resource.Watched(plans))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range findings {
-		mustExec(t, conn, f.Apply...)
-	}
+	testbed.ApplyDoctor(t, url, seedSpecs())
 }
 
 // exec changes the database as another program does.
@@ -167,11 +147,11 @@ func (h *seedHouse) exec(sql string, args ...any) {
 // then keeps has it too.
 func (h *seedHouse) shows(path, part string) {
 	h.t.Helper()
-	until(h.t, path+" shows "+part, func() bool {
+	waittest.Until(h.t, path+" shows "+part, func() bool {
 		a, err := h.c.get(path)
 		return err == nil && strings.Contains(string(a.body), part)
 	})
-	h.quiet()
+	h.Quiet()
 	if a := h.c.mustHit(h.t, path); !strings.Contains(string(a.body), part) {
 		h.t.Errorf("GET %s: %s, want %s in it", path, a.body, part)
 	}

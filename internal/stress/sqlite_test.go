@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // series are numbers from 1 to n, in SQLite's words.
@@ -73,7 +74,7 @@ func (ws *sqliteWriters) start(
 	wait time.Duration, next func() job,
 ) {
 	wg.Go(func() {
-		for pause(ctx, wait) {
+		for testbed.Pause(ctx, wait) {
 			if err := ws.run(to, next()); err != nil {
 				ws.t.Errorf("writer: %v", err)
 				return
@@ -102,7 +103,7 @@ func (ws *sqliteWriters) run(to *sqlite.Source, j job) error {
 		}
 		statements, changes = append(statements, text), append(changes, s.changes...)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
 	defer cancel()
 	commit := ws.world.history.Begin(changes)
 	if err := to.Exec(ctx, statements...); err != nil {
@@ -117,7 +118,7 @@ func (ws *sqliteWriters) own(
 	ctx context.Context, wg *sync.WaitGroup, c road, wait time.Duration,
 ) {
 	wg.Go(func() {
-		for pause(ctx, wait) {
+		for testbed.Pause(ctx, wait) {
 			k := 1 + rand.IntN(emps)
 			lock, write := int64(lockEmp+k), ws.world.ownEmp
 			if rand.IntN(2) == 0 {
@@ -141,13 +142,13 @@ func (ws *sqliteWriters) own(
 // allows, and when the writers stop nothing that memory holds is old.
 func TestStressSQLite_NoStaleRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "world.db")
-	src := openSQLite(t, path, sqlite.Options{Own: true})
+	src := testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 	if err := src.Exec(t.Context(), sqliteTables...); err != nil {
 		t.Fatal(err)
 	}
 	w := newRegisters()
-	s := newStandOver(t, src, plan{specs: worldSpecs(), mode: source.FeedAuto})
-	foreign := openSQLite(t, path, sqlite.Options{Own: true})
+	s := newStandOver(t, src, plan{Specs: worldSpecs(), Mode: source.FeedAuto})
+	foreign := testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 	ws := &sqliteWriters{t: t, world: w}
 	rs := newReaders(s, w)
 
@@ -163,7 +164,8 @@ func TestStressSQLite_NoStaleRead(t *testing.T) {
 		ws.own(ctx, &wg, s.road(i), 5*time.Millisecond)
 	}
 	rs.run(ctx, &wg, 8)
-	work(t, length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits, &ws.commits, &ws.foreign, &ws.through)
+	testbed.Work(t, testbed.Length(time.Second/2), &rs.sampled, &rs.wire, &rs.hits,
+		&ws.commits, &ws.foreign, &ws.through)
 	cancel()
 	wg.Wait()
 
@@ -171,7 +173,7 @@ func TestStressSQLite_NoStaleRead(t *testing.T) {
 	linear := rs.linearizable(t)
 	swept, old := rs.sweep(t)
 	reads, hits := rs.reads.Load(), rs.hits.Load()
-	figures(t, "%d reads (%d over the wire, %d with a token, %d of the database, %d checked by "+
+	testbed.Figures(t, "%d reads (%d over the wire, %d with a token, %d of the database, %d checked by "+
 		"porcupine), hit ratio %.2f, %d flagged stale; %d commits, %d by a foreign program, "+
 		"%d through hotrow and read back; unexplained %d; largest lag stated %v, "+
 		"largest real age of a hit %v; sweep: %d hits of %d, %d stale", reads, rs.wire.Load(),

@@ -12,6 +12,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // BenchmarkStandby_PrimaryCPU measures the processor time that a primary takes while 500 rows
@@ -21,11 +22,11 @@ import (
 // themselves do. An iteration lasts a second (-benchtime 5x -count 5).
 func BenchmarkStandby_PrimaryCPU(b *testing.B) {
 	p := newPair(b)
-	conn := dial(b, p.url)
-	mustExec(b, conn, "CREATE TABLE flat (id int PRIMARY KEY, value bigint)",
+	conn := testbed.Dial(b, p.url)
+	testbed.MustExec(b, conn, "CREATE TABLE flat (id int PRIMARY KEY, value bigint)",
 		"INSERT INTO flat SELECT i, 0 FROM generate_series(1, 1000) i")
 	nodes := map[string]func(b *testing.B) source.Source{
-		"primary": func(b *testing.B) source.Source { return openPostgres(b, p.url) },
+		"primary": func(b *testing.B) source.Source { return testbed.OpenPostgres(b, p.url) },
 		"standby": func(b *testing.B) source.Source { return p.open(b) },
 	}
 	for _, name := range []string{"none", "primary", "standby"} {
@@ -36,8 +37,8 @@ func BenchmarkStandby_PrimaryCPU(b *testing.B) {
 			}
 			var r *resource.Resource
 			if open := nodes[name]; open != nil {
-				r = newStandOver(b, open(b), plan{specs: []resource.Spec{spec("flat")},
-					mode: source.FeedLogical}).resource("flat")
+				r = newStandOver(b, open(b), plan{Specs: []resource.Spec{testbed.Spec("flat")},
+					Mode: source.FeedLogical}).Resource("flat")
 			}
 			pace := time.NewTicker(2 * time.Millisecond)
 			defer pace.Stop()
@@ -46,7 +47,7 @@ func BenchmarkStandby_PrimaryCPU(b *testing.B) {
 			for b.Loop() {
 				for n := range 500 {
 					<-pace.C
-					mustExec(b, conn, fmt.Sprintf("UPDATE flat SET value = value + 1 WHERE id = %d", n+1))
+					testbed.MustExec(b, conn, fmt.Sprintf("UPDATE flat SET value = value + 1 WHERE id = %d", n+1))
 					if r == nil {
 						continue
 					}

@@ -14,6 +14,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // standbyVersion is the first of PostgreSQL whose standbys send changes.
@@ -28,7 +30,7 @@ type pair struct {
 
 func newPair(t testing.TB) *pair {
 	t.Helper()
-	settings := maps.Clone(logical)
+	settings := maps.Clone(testbed.Logical)
 	settings["wal_keep_size"] = "256MB"
 	delete(settings, "shared_preload_libraries")
 	p := &pair{t: t, primary: dbtest.NewPostgresSince(t, standbyVersion, settings)}
@@ -41,7 +43,7 @@ func newPair(t testing.TB) *pair {
 // open opens the primary, with reads of the standby.
 func (p *pair) open(t testing.TB) source.Source {
 	t.Helper()
-	src, err := postgres.Open(t.Context(), p.url, postgres.Options{Reads: p.reads, Log: testLog(t)})
+	src, err := postgres.Open(t.Context(), p.url, postgres.Options{Reads: p.reads, Log: testbed.Log(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +106,10 @@ var standbyFaults = []struct {
 func TestStressPostgres_Standby(t *testing.T) {
 	t.Parallel() // it waits, most of the time
 	p := newPair(t)
-	w := newWorld(t, dial(t, p.url))
+	w := newWorld(t, testbed.Dial(t, p.url))
 	src := p.open(t)
-	s := newStandOver(t, src, plan{specs: worldSpecs(), mode: source.FeedLogical,
-		change: func(o *resource.SourceOptions) { o.Audit = 10 }})
+	s := newStandOver(t, src, plan{Specs: worldSpecs(), Mode: source.FeedLogical,
+		Change: func(o *resource.SourceOptions) { o.Audit = 10 }})
 	ws := &writers{t: t, world: w, url: p.url}
 	rs := newReaders(s, w)
 	rs.faults, rs.replica = true, true
@@ -124,17 +126,17 @@ func TestStressPostgres_Standby(t *testing.T) {
 	ws.haunt(ctx, &wg)
 	ws.own(ctx, &wg, s, 5*time.Millisecond)
 	rs.run(ctx, &wg, 6)
-	pause(ctx, length(2*time.Second)/2)
+	testbed.Pause(ctx, testbed.Length(2*time.Second)/2)
 	times := 0
-	for end := time.Now().Add(length(2*time.Second) / 2); times == 0 || time.Now().Before(end); times++ {
+	for end := time.Now().Add(testbed.Length(2*time.Second) / 2); times == 0 || time.Now().Before(end); times++ {
 		for _, i := range rand.Perm(len(standbyFaults)) {
 			f := standbyFaults[i]
 			begun := time.Now()
 			end := f.begin(p)
-			pause(ctx, time.Duration(100+rand.IntN(900))*time.Millisecond)
+			testbed.Pause(ctx, time.Duration(100+rand.IntN(900))*time.Millisecond)
 			end()
-			until(t, "recovery of a standby that was "+f.name, func() bool {
-				st := s.stats()
+			waittest.Until(t, "recovery of a standby that was "+f.name, func() bool {
+				st := s.Stats()
 				return st.State == "fresh" && st.Attached
 			})
 			if took := time.Since(begun); testing.Verbose() {
@@ -142,14 +144,14 @@ func TestStressPostgres_Standby(t *testing.T) {
 			}
 		}
 	}
-	work(t, 0, &rs.hits, &ws.through)
+	testbed.Work(t, 0, &rs.hits, &ws.through)
 	cancel()
 	wg.Wait()
 	rs.finish()
 	linear := rs.linearizable(t)
 	swept, old := rs.sweep(t)
 	elsewhere := src.(source.Replicated).Elsewhere()
-	figures(t, "%d reads (%d of the database, %d with a token, %d checked by porcupine), %d hits, "+
+	testbed.Figures(t, "%d reads (%d of the database, %d with a token, %d checked by porcupine), %d hits, "+
 		"%d flagged stale, %d refused; %d commits, %d through hotrow and read back, %d held "+
 		"invisible; %d of each fault; unexplained %d; %d reads of the primary; sweep: %d hits "+
 		"of %d, %d stale", rs.reads.Load(), rs.direct.Load(), rs.tokens.Load(), linear, rs.hits.Load(),
@@ -164,19 +166,19 @@ func TestStressPostgres_Standby(t *testing.T) {
 func TestPostgres_DefinitionsOfAStandby(t *testing.T) {
 	t.Parallel() // it waits, most of the time
 	p := newPair(t)
-	conn := dial(t, p.url)
+	conn := testbed.Dial(t, p.url)
 	var list []redefinition
 	var specs []resource.Spec
 	for _, r := range redefinitions() {
 		if r.only == "" || r.only == source.FeedLogical {
-			mustExec(t, conn, r.setup)
+			testbed.MustExec(t, conn, r.setup)
 			list, specs = append(list, r), append(specs, r.spec)
 		}
 	}
-	s := newStandOver(t, p.open(t), plan{specs: specs, mode: source.FeedLogical})
+	s := newStandOver(t, p.open(t), plan{Specs: specs, Mode: source.FeedLogical})
 	for _, r := range list {
 		t.Run(r.name, func(t *testing.T) {
-			s.redefine(t, r, func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
+			s.redefine(t, r, func(sql string) { testbed.MustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
 		})
 	}
 }

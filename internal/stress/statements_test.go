@@ -11,6 +11,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -67,10 +68,10 @@ var questionsOfX = []string{"x/1", "x/2", "x/3", "x/9", "x/11", "x?n=eq.1", "x?n
 
 // answer is what HTTP answers, and where it comes from.
 func (s *stand) answer(path string) (body, status string) {
-	s.t.Helper()
-	resp, text, err := s.get(path)
+	s.T.Helper()
+	resp, text, err := s.Get(path)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if resp.StatusCode >= 400 { // the words may have a number of the moment
 		text = ""
@@ -82,7 +83,7 @@ func (s *stand) answer(path string) (body, status string) {
 func (s *stand) comesFromMemory(t *testing.T, when string) {
 	t.Helper()
 	for _, q := range questionsOfX {
-		until(t, q+" from memory "+when, func() bool {
+		waittest.Until(t, q+" from memory "+when, func() bool {
 			_, status := s.answer(q)
 			return strings.Contains(status, "detail=mem")
 		})
@@ -93,7 +94,7 @@ func (s *stand) comesFromMemory(t *testing.T, when string) {
 // say that they may be stale are no lie.
 func (s *stand) like(t *testing.T, when string, start func(t *testing.T) *stand) {
 	t.Helper()
-	pause(t.Context(), 2*definitionBound)
+	testbed.Pause(t.Context(), 2*definitionBound)
 	other := start(t)
 	for _, q := range questionsOfX {
 		is, status := s.answer(q)
@@ -108,15 +109,15 @@ func (s *stand) like(t *testing.T, when string, start func(t *testing.T) *stand)
 // it, and after another change of each row.
 func (k kindOfStatement) changed(t *testing.T, mode source.FeedMode, exec func(sql string),
 	open func(t *testing.T) source.Source) {
-	specs := []resource.Spec{spec("x")}
-	s := newStandOver(t, open(t), plan{specs: specs, mode: mode})
+	specs := []resource.Spec{testbed.Spec("x")}
+	s := newStandOver(t, open(t), plan{Specs: specs, Mode: mode})
 	start := func(t *testing.T) *stand {
-		return newStandOver(t, open(t), plan{specs: specs, mode: source.FeedNone})
+		return newStandOver(t, open(t), plan{Specs: specs, Mode: source.FeedNone})
 	}
 	s.comesFromMemory(t, "before")
 	exec(k.do)
 	if k.refused {
-		pause(t.Context(), 2*definitionBound)
+		testbed.Pause(t.Context(), 2*definitionBound)
 		for _, q := range questionsOfX {
 			if is, status := s.answer(q); strings.Contains(status, "detail=mem") {
 				t.Errorf("after %s: %s is %s (%s)", k.do, q, is, status)
@@ -178,7 +179,7 @@ var toldByTriggers = []string{"truncate", "merge", "with", "cascade", "as replic
 // has just started, within the bound, and so they are after the next change.
 func TestPostgres_StatementsOfEachKind(t *testing.T) {
 	t.Parallel() // it waits, most of the time
-	server := dbtest.NewPostgres(t, logical)
+	server := dbtest.NewPostgres(t, testbed.Logical)
 	for _, mode := range []source.FeedMode{source.FeedLogical, source.FeedNotify} {
 		for i, k := range append(kindsOfAll, kindsOfPostgres...) {
 			if mode == source.FeedNotify && !waittest.Long() && i%3 > 0 &&
@@ -188,18 +189,18 @@ func TestPostgres_StatementsOfEachKind(t *testing.T) {
 			t.Run(string(mode)+"/"+k.name, func(t *testing.T) {
 				t.Parallel()
 				at := server.Database(t)
-				conn := dial(t, at)
+				conn := testbed.Dial(t, at)
 				exec := func(sql string) {
-					mustExec(t, conn, strings.Split(sql, "; ")...)
+					testbed.MustExec(t, conn, strings.Split(sql, "; ")...)
 				}
 				exec(tableX)
 				exec("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS" +
 					" 'BEGIN UPDATE x SET n = 2 WHERE id = 1;RETURN NULL;END'")
 				exec(strings.ReplaceAll(k.setup, actionOfTrigger, "EXECUTE FUNCTION f()"))
 				if mode == source.FeedNotify {
-					doctored(t, at, []resource.Spec{spec("x")})
+					doctored(t, at, []resource.Spec{testbed.Spec("x")})
 				}
-				k.changed(t, mode, exec, func(t *testing.T) source.Source { return openPostgres(t, at) })
+				k.changed(t, mode, exec, func(t *testing.T) source.Source { return testbed.OpenPostgres(t, at) })
 			})
 		}
 	}
@@ -248,7 +249,7 @@ func TestMariaDB_StatementsOfEachKind(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			at := server.Database(t)
-			conn := dialMariaDB(t, at)
+			conn := testbed.DialMariaDB(t, at)
 			exec := func(sql string) {
 				for one := range strings.SplitSeq(sql, "; ") {
 					if one == "" {
@@ -261,7 +262,9 @@ func TestMariaDB_StatementsOfEachKind(t *testing.T) {
 			}
 			exec(tableX)
 			exec(strings.ReplaceAll(k.setup, actionOfTrigger, "UPDATE x SET n = 2 WHERE id = 1"))
-			k.changed(t, source.FeedBinlog, exec, func(t *testing.T) source.Source { return openMariaDB(t, at) })
+			k.changed(t, source.FeedBinlog, exec, func(t *testing.T) source.Source {
+				return testbed.OpenMariaDB(t, at)
+			})
 		})
 	}
 }
@@ -285,7 +288,7 @@ func TestSQLite_StatementsOfEachKind(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "world.db")
-			open := func(t *testing.T) source.Source { return openSQLite(t, path, sqlite.Options{Own: true}) }
+			open := func(t *testing.T) source.Source { return testbed.OpenSQLite(t, path, sqlite.Options{Own: true}) }
 			_ = open(t) // which makes the file, with a write-ahead log
 			sh := startShell(t, path)
 			exec := func(sql string) {

@@ -18,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // The token of a read covers that read: who sends it along, to whichever node and for
@@ -31,7 +32,7 @@ var pairTable = []string{
 }
 
 // pairSpecs has pair as documents and lists.
-func pairSpecs() []resource.Spec { return []resource.Spec{spec("pair")} }
+func pairSpecs() []resource.Spec { return []resource.Spec{testbed.Spec("pair")} }
 
 // nextPair is the statement that gives all rows the next value.
 func nextPair() string { return fmt.Sprintf("UPDATE pair SET v = %d", pairNow.Add(1)) }
@@ -194,10 +195,10 @@ func tokensBesideWriters(t *testing.T, nodes [2]*stand, write func(ctx context.C
 			}
 		})
 	}
-	work(t, length(time.Second/2), &rounds)
+	testbed.Work(t, testbed.Length(time.Second/2), &rounds)
 	cancel()
 	wg.Wait()
-	figures(t, "%d rounds, %d older", rounds.Load(), len(bad))
+	testbed.Figures(t, "%d rounds, %d older", rounds.Load(), len(bad))
 	for _, err := range bad[:min(len(bad), 5)] {
 		t.Error(err)
 	}
@@ -209,7 +210,7 @@ func tokensBesideWriters(t *testing.T, nodes [2]*stand, write func(ctx context.C
 // writeAllTheTime writes greater values through exec.
 func writeAllTheTime(exec func(sql string)) func(context.Context) {
 	return func(ctx context.Context) {
-		for pause(ctx, time.Millisecond) {
+		for testbed.Pause(ctx, time.Millisecond) {
 			exec(nextPair())
 		}
 	}
@@ -231,17 +232,17 @@ func TestPostgres_TokenOfAReadCoversIt(t *testing.T) {
 	} {
 		t.Run(string(modes[1]), func(t *testing.T) {
 			url := dbtest.Postgres(t)
-			conn := dial(t, url)
-			mustExec(t, conn, pairTable...)
+			conn := testbed.Dial(t, url)
+			testbed.MustExec(t, conn, pairTable...)
 			specs := pairSpecs()
 			if modes[1] == source.FeedNotify {
 				doctored(t, url, specs)
 			}
 			var nodes [2]*stand
 			for i := range nodes {
-				nodes[i] = newStand(t, url, plan{specs: specs, mode: modes[i]})
+				nodes[i] = newStand(t, url, plan{Specs: specs, Mode: modes[i]})
 			}
-			checkTokens(t, nodes, func(sql string) { mustExec(t, conn, sql) })
+			checkTokens(t, nodes, func(sql string) { testbed.MustExec(t, conn, sql) })
 		})
 	}
 }
@@ -249,15 +250,15 @@ func TestPostgres_TokenOfAReadCoversIt(t *testing.T) {
 // TestMariaDB_TokenOfAReadCoversIt is the same over the binary log.
 func TestMariaDB_TokenOfAReadCoversIt(t *testing.T) {
 	url := dbtest.MariaDB(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	exec := execOf(t, conn)
 	for _, sql := range pairTable {
 		exec(sql)
 	}
 	var nodes [2]*stand
 	for i := range nodes {
-		nodes[i] = newStandOver(t, openMariaDB(t, url), plan{specs: pairSpecs(),
-			mode: source.FeedBinlog})
+		nodes[i] = newStandOver(t, testbed.OpenMariaDB(t, url), plan{Specs: pairSpecs(),
+			Mode: source.FeedBinlog})
 	}
 	checkTokens(t, nodes, exec)
 }
@@ -279,10 +280,10 @@ func TestSQLite_TokenOfAReadCoversIt(t *testing.T) {
 	for _, who := range []string{"another program", "hotrow"} {
 		t.Run(who, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "pair.db")
-			first := openSQLite(t, path, sqlite.Options{Own: true})
+			first := testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 			by := first
 			if who != "hotrow" {
-				by = openSQLite(t, path, sqlite.Options{Own: true})
+				by = testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 			}
 			exec := func(sql string) {
 				if err := by.Exec(context.Background(), sql); err != nil {
@@ -292,9 +293,9 @@ func TestSQLite_TokenOfAReadCoversIt(t *testing.T) {
 			for _, sql := range pairTable {
 				exec(sql)
 			}
-			one := newStandOver(t, first, plan{specs: pairSpecs(), mode: source.FeedAuto})
-			other := newStandOver(t, openSQLite(t, path, sqlite.Options{Own: true}),
-				plan{specs: pairSpecs(), mode: source.FeedAuto})
+			one := newStandOver(t, first, plan{Specs: pairSpecs(), Mode: source.FeedAuto})
+			other := newStandOver(t, testbed.OpenSQLite(t, path, sqlite.Options{Own: true}),
+				plan{Specs: pairSpecs(), Mode: source.FeedAuto})
 			t.Run("two nodes", func(t *testing.T) { checkTokens(t, [2]*stand{one, other}, exec) })
 			t.Run("one node", func(t *testing.T) { checkTokens(t, [2]*stand{one, one}, exec) })
 		})

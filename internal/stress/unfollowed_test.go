@@ -16,6 +16,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -50,31 +51,31 @@ func TestPostgres_UnfollowedTables(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(u.name, " before ", before), func(t *testing.T) {
 				at := dbtest.Postgres(t)
-				conn := dial(t, at)
+				conn := testbed.Dial(t, at)
 				x := plain("x")
 				if u.parts {
 					x = partitioned("x")
 				}
-				mustExec(t, conn, x+";"+plain("y")+
+				testbed.MustExec(t, conn, x+";"+plain("y")+
 					"; ALTER TABLE y ADD x int REFERENCES x DEFAULT 1;"+
 					" CREATE PUBLICATION hotrow FOR TABLE x, y WITH (publish_via_partition_root)")
 				if u.reader {
-					mustExec(t, conn, "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN"+
+					testbed.MustExec(t, conn, "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN"+
 						" REPLICATION PASSWORD 'reader'; GRANT SELECT ON x, y TO reader")
-					t.Cleanup(func() { mustExec(t, conn, "DROP OWNED BY reader; DROP ROLE reader") })
+					t.Cleanup(func() { testbed.MustExec(t, conn, "DROP OWNED BY reader; DROP ROLE reader") })
 					at = asUser(t, at, "reader")
 				}
-				exec := func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") }
+				exec := func(sql string) { testbed.MustExec(t, conn, "BEGIN; "+sql+"; COMMIT") }
 				if before {
 					exec(u.do)
 				}
 				bypass := resource.LagBypass
-				specs := []resource.Spec{spec("x"), spec("y")}
+				specs := []resource.Spec{testbed.Spec("x"), testbed.Spec("y")}
 				for i := range specs {
 					specs[i].Stale.OnLag = &bypass
 				}
-				s := newStand(t, at, plan{specs: specs, mode: source.FeedAuto,
-					change: func(o *resource.SourceOptions) { o.LookBetter = 300 * time.Millisecond }})
+				s := newStand(t, at, plan{Specs: specs, Mode: source.FeedAuto,
+					Change: func(o *resource.SourceOptions) { o.LookBetter = 300 * time.Millisecond }})
 				s.unfollow(u, before, exec)
 			})
 		}
@@ -94,28 +95,28 @@ func asUser(t *testing.T, text, user string) string {
 
 // unfollow reads x and y while x is not followed, and after.
 func (s *stand) unfollow(u unfollowing, before bool, exec func(sql string)) {
-	s.t.Helper()
+	s.T.Helper()
 	read := func(name string) (string, resource.Origin) {
-		a, err := s.resource(name).Get(context.Background(), "1",
+		a, err := s.Resource(name).Get(context.Background(), "1",
 			resource.Options{Format: row.FormatJSON})
 		var e *source.Error
 		switch {
 		case u.unreadable && errors.As(err, &e) && e.Class == source.Forbidden:
 			return "forbidden", resource.Bypassed
 		case err != nil:
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		return string(a.Doc.Body()), a.Origin
 	}
 	hit := func(name string) func() bool {
 		return func() bool { _, from := read(name); return from == resource.HitMemory }
 	}
-	until(s.t, "a hit of y", hit("y"))
+	waittest.Until(s.T, "a hit of y", hit("y"))
 	if !before {
-		until(s.t, "a hit of x", hit("x"))
+		waittest.Until(s.T, "a hit of x", hit("x"))
 		exec(u.do)
-		pause(s.t.Context(), definitionBound)
-		until(s.t, "a hit of y beside", hit("y"))
+		testbed.Pause(s.T.Context(), definitionBound)
+		waittest.Until(s.T, "a hit of y beside", hit("y"))
 	}
 	for i := range 20 {
 		want := fmt.Sprint("new", i)
@@ -126,21 +127,21 @@ func (s *stand) unfollow(u unfollowing, before bool, exec func(sql string)) {
 		}
 		wantY := fmt.Sprint("new", i/2) // so that lists of y are kept, if they may be
 		exec("UPDATE y SET v = '" + wantY + "' WHERE id = 1 AND v <> '" + wantY + "'")
-		pause(s.t.Context(), definitionBound/10)
+		testbed.Pause(s.T.Context(), definitionBound/10)
 		for range 3 {
 			now, from := read("x")
 			if from == resource.HitMemory {
-				s.t.Fatalf("x is kept: %s", now)
+				s.T.Fatalf("x is kept: %s", now)
 			}
 			if u.name == "replica identity" || u.unreadable {
 				continue
 			}
 			if list := s.listOf("y?select=id,x(v)"); !strings.Contains(now, want) ||
 				!strings.Contains(list, want) {
-				s.t.Fatalf("x is %s from %v, and %s as part of a list; want %s", now, from, list, want)
+				s.T.Fatalf("x is %s from %v, and %s as part of a list; want %s", now, from, list, want)
 			}
 		}
-		until(s.t, "the change of y", func() bool {
+		waittest.Until(s.T, "the change of y", func() bool {
 			now, _ := read("y")
 			return strings.Contains(now, wantY)
 		})
@@ -149,35 +150,35 @@ func (s *stand) unfollow(u unfollowing, before bool, exec func(sql string)) {
 		s.grows("x", func() { exec("ALTER TABLE x ADD COLUMN more int NOT NULL DEFAULT 7") }, "x/1",
 			"y?select=id,x(*)")
 	}
-	until(s.t, "a hit of y at the end", hit("y"))
-	if s.resource("x").Followed() || !s.resource("y").Followed() {
-		s.t.Error("x is said to be followed, or y is not")
+	waittest.Until(s.T, "a hit of y at the end", hit("y"))
+	if s.Resource("x").Followed() || !s.Resource("y").Followed() {
+		s.T.Error("x is said to be followed, or y is not")
 	}
 	exec(u.mend)
-	until(s.t, "a hit of x after it is mended", hit("x"))
+	waittest.Until(s.T, "a hit of x after it is mended", hit("x"))
 	exec("UPDATE x SET v = 'last' WHERE id = 1")
-	pause(s.t.Context(), definitionBound)
+	testbed.Pause(s.T.Context(), definitionBound)
 	if now, from := read("x"); !strings.Contains(now, "last") {
-		s.t.Errorf("x is %s from %v", now, from)
+		s.T.Errorf("x is %s from %v", now, from)
 	}
 }
 
 // grows has add give rows of a resource that no feed follows a member "more", which paths
 // tell of from definitionBound on.
 func (s *stand) grows(name string, add func(), paths ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, p := range paths { // what makes the answers is as new as it can be
 		if now := s.listOf(p); strings.Contains(now, "more") {
-			s.t.Fatalf("%s: %s", p, now)
+			s.T.Fatalf("%s: %s", p, now)
 		}
 	}
 	add()
-	for end := time.Now().Add(definitionBound); time.Now().Before(end); pause(s.t.Context(), time.Millisecond) {
+	for end := time.Now().Add(definitionBound); time.Now().Before(end); testbed.Pause(s.T.Context(), time.Millisecond) {
 		s.listOf(paths[0])
 	}
 	for _, p := range paths {
 		if now := s.listOf(p); !strings.Contains(now, `"more":7`) {
-			s.t.Errorf("%v after %s has another column, %s is %s", definitionBound, name, p, now)
+			s.T.Errorf("%v after %s has another column, %s is %s", definitionBound, name, p, now)
 		}
 	}
 }
@@ -185,32 +186,32 @@ func (s *stand) grows(name string, add func(), paths ...string) {
 // TestUnfollowed_NoFeed: without any feed a definition that has changed is known as soon.
 func TestUnfollowed_NoFeed(t *testing.T) {
 	const more = "ALTER TABLE x ADD COLUMN more int NOT NULL DEFAULT 7"
-	none := plan{mode: source.FeedNone, specs: []resource.Spec{spec("x")}}
+	none := plan{Mode: source.FeedNone, Specs: []resource.Spec{testbed.Spec("x")}}
 	t.Run("PostgreSQL", func(t *testing.T) {
 		at := dbtest.Postgres(t)
-		conn := dial(t, at)
-		mustExec(t, conn, plain("x"))
+		conn := testbed.Dial(t, at)
+		testbed.MustExec(t, conn, plain("x"))
 		s := newStand(t, at, none)
-		s.grows("x", func() { mustExec(t, conn, more) }, "x/1", "x")
+		s.grows("x", func() { testbed.MustExec(t, conn, more) }, "x/1", "x")
 	})
 	t.Run("PostgreSQL by its name", func(t *testing.T) {
 		at := dbtest.Postgres(t)
-		conn := dial(t, at)
-		mustExec(t, conn, plain("x")+";"+plain("y")+"; ALTER TABLE y ADD x int REFERENCES x DEFAULT 1")
-		s := newStand(t, at, plan{mode: source.FeedNone,
-			specs: []resource.Spec{spec("x"), spec("y")}})
-		mustExec(t, conn, more)
+		conn := testbed.Dial(t, at)
+		testbed.MustExec(t, conn, plain("x")+";"+plain("y")+"; ALTER TABLE y ADD x int REFERENCES x DEFAULT 1")
+		s := newStand(t, at, plan{Mode: source.FeedNone,
+			Specs: []resource.Spec{testbed.Spec("x"), testbed.Spec("y")}})
+		testbed.MustExec(t, conn, more)
 		for _, p := range []string{"x?more=eq.7", "y?select=id,x(more)"} {
-			until(t, p, func() bool { code, _ := s.ask(p); return code == http.StatusOK })
+			waittest.Until(t, p, func() bool { code, _ := s.ask(p); return code == http.StatusOK })
 		}
 	})
 	t.Run("PostgreSQL beside a lock", func(t *testing.T) {
 		at := dbtest.Postgres(t)
-		conn, other := dial(t, at), dial(t, at)
-		mustExec(t, conn, plain("x")+";"+plain("y"))
-		s := newStand(t, at, plan{mode: source.FeedNone, specs: []resource.Spec{spec("x"), spec("y")},
-			change: func(o *resource.SourceOptions) { o.Timeout = 30 * time.Second }})
-		mustExec(t, conn, "BEGIN; LOCK TABLE x IN ACCESS EXCLUSIVE MODE")
+		conn, other := testbed.Dial(t, at), testbed.Dial(t, at)
+		testbed.MustExec(t, conn, plain("x")+";"+plain("y"))
+		s := newStand(t, at, plan{Mode: source.FeedNone, Specs: []resource.Spec{testbed.Spec("x"), testbed.Spec("y")},
+			Change: func(o *resource.SourceOptions) { o.Timeout = 30 * time.Second }})
+		testbed.MustExec(t, conn, "BEGIN; LOCK TABLE x IN ACCESS EXCLUSIVE MODE")
 		go s.ask("x/1") // waits
 		for begun := time.Now(); time.Since(begun) < 4*definitionBound; {
 			one := time.Now()
@@ -218,15 +219,15 @@ func TestUnfollowed_NoFeed(t *testing.T) {
 				t.Fatalf("a read of y has waited for %v beside a lock of x", time.Since(one))
 			}
 		}
-		mustExec(t, other, "ALTER TABLE y ADD COLUMN more int NOT NULL DEFAULT 7")
-		until(t, "the new column of y", func() bool {
+		testbed.MustExec(t, other, "ALTER TABLE y ADD COLUMN more int NOT NULL DEFAULT 7")
+		waittest.Until(t, "the new column of y", func() bool {
 			return strings.Contains(s.listOf("y/1"), "more")
 		})
-		mustExec(t, conn, "COMMIT")
+		testbed.MustExec(t, conn, "COMMIT")
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		at := dbtest.MariaDB(t)
-		db := dialMariaDB(t, at)
+		db := testbed.DialMariaDB(t, at)
 		exec := func(sql string) {
 			if _, err := db.ExecContext(t.Context(), sql); err != nil {
 				t.Fatal(err)
@@ -234,30 +235,30 @@ func TestUnfollowed_NoFeed(t *testing.T) {
 		}
 		exec("CREATE TABLE x (id int PRIMARY KEY, v varchar(20))")
 		exec("INSERT INTO x VALUES (1, 'old')")
-		s := newStandOver(t, openMariaDB(t, at), none)
+		s := newStandOver(t, testbed.OpenMariaDB(t, at), none)
 		s.grows("x", func() { exec(more) }, "x/1", "x")
 	})
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.db")
 		dbtest.SQLiteShell(t, path, plain("x"))
-		s := newStandOver(t, openSQLite(t, path, sqlite.Options{}), none)
+		s := newStandOver(t, testbed.OpenSQLite(t, path, sqlite.Options{}), none)
 		s.grows("x", func() { dbtest.SQLiteShell(t, path, more) }, "x/1", "x")
 	})
 }
 
 // listOf returns the body of what HTTP answers.
 func (s *stand) listOf(path string) string {
-	s.t.Helper()
+	s.T.Helper()
 	code, body := s.ask(path)
 	if code != http.StatusOK {
-		s.t.Fatalf("%s: %d: %s", path, code, body)
+		s.T.Fatalf("%s: %d: %s", path, code, body)
 	}
 	return body
 }
 
 // ask returns what HTTP answers; 0: nothing.
 func (s *stand) ask(path string) (code int, body string) {
-	resp, body, err := s.get(path)
+	resp, body, err := s.Get(path)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -269,19 +270,19 @@ func (s *stand) ask(path string) (code int, body string) {
 func TestUnfollowed_TTL(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
 		at := dbtest.Postgres(t)
-		conn := dial(t, at)
-		mustExec(t, conn, plain("x")+";"+plain("y")+"; ALTER TABLE x SET UNLOGGED;"+
+		conn := testbed.Dial(t, at)
+		testbed.MustExec(t, conn, plain("x")+";"+plain("y")+"; ALTER TABLE x SET UNLOGGED;"+
 			" CREATE MATERIALIZED VIEW m AS SELECT * FROM x")
-		s := newStand(t, at, plan{mode: source.FeedAuto, specs: []resource.Spec{timed(spec("x")),
-			spec("y"), timed(ofQuery("m", "SELECT id, v FROM m WHERE id = :key", "m"))}})
-		s.keptForTTL("x", func(v string) { mustExec(t, conn, "UPDATE x SET v = '"+v+"'") })
+		s := newStand(t, at, plan{Mode: source.FeedAuto, Specs: []resource.Spec{timed(testbed.Spec("x")),
+			testbed.Spec("y"), timed(ofQuery("m", "SELECT id, v FROM m WHERE id = :key", "m"))}})
+		s.keptForTTL("x", func(v string) { testbed.MustExec(t, conn, "UPDATE x SET v = '"+v+"'") })
 		s.keptForTTL("m", func(v string) {
-			mustExec(t, conn, "UPDATE x SET v = '"+v+"'; REFRESH MATERIALIZED VIEW m")
+			testbed.MustExec(t, conn, "UPDATE x SET v = '"+v+"'; REFRESH MATERIALIZED VIEW m")
 		})
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		at := dbtest.MariaDB(t)
-		db := dialMariaDB(t, at)
+		db := testbed.DialMariaDB(t, at)
 		for _, sql := range []string{"CREATE TABLE x (id int PRIMARY KEY, v varchar(20)) ENGINE=MyISAM",
 			"CREATE TABLE y (id int PRIMARY KEY, v varchar(20))", "INSERT INTO x VALUES (1, 'old')",
 			"INSERT INTO y VALUES (1, 'old')"} {
@@ -289,8 +290,8 @@ func TestUnfollowed_TTL(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s := newStandOver(t, openMariaDB(t, at), plan{mode: source.FeedAuto,
-			specs: []resource.Spec{timed(spec("x")), spec("y")}})
+		s := newStandOver(t, testbed.OpenMariaDB(t, at), plan{Mode: source.FeedAuto,
+			Specs: []resource.Spec{timed(testbed.Spec("x")), testbed.Spec("y")}})
 		s.keptForTTL("x", func(v string) {
 			if _, err := db.ExecContext(t.Context(), "UPDATE x SET v = '"+v+"'"); err != nil {
 				t.Fatal(err)
@@ -303,7 +304,7 @@ func TestUnfollowed_TTL(t *testing.T) {
 // is kept, nor of what they are embedded in; whatever leaves the column out is kept.
 func TestUnfollowed_ByItself(t *testing.T) {
 	at := dbtest.MariaDB(t)
-	db := dialMariaDB(t, at)
+	db := testbed.DialMariaDB(t, at)
 	for _, sql := range []string{"CREATE TABLE y (id int PRIMARY KEY, v varchar(20))",
 		"CREATE TABLE x (id int PRIMARY KEY, y int REFERENCES y (id), w double AS (rand()) VIRTUAL)",
 		"INSERT INTO y VALUES (1, 'old')", "INSERT INTO x (id, y) VALUES (1, 1)"} {
@@ -311,15 +312,15 @@ func TestUnfollowed_ByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	without := spec("x")
+	without := testbed.Spec("x")
 	without.Table = &source.Spec{Name: "without", Table: "x",
 		Fields: map[string]source.FieldSpec{"w": {Hide: true}}}
-	with := spec("y", source.Embed{Name: "x", On: []string{"y"}, Spec: &source.Spec{Table: "x"}})
+	with := testbed.Spec("y", source.Embed{Name: "x", On: []string{"y"}, Spec: &source.Spec{Table: "x"}})
 	with.Table.Name = "with"
-	s := newStandOver(t, openMariaDB(t, at), plan{mode: source.FeedAuto,
-		specs: []resource.Spec{spec("x"), spec("y"), without, with}})
+	s := newStandOver(t, testbed.OpenMariaDB(t, at), plan{Mode: source.FeedAuto,
+		Specs: []resource.Spec{testbed.Spec("x"), testbed.Spec("y"), without, with}})
 	for _, path := range []string{"y/1", "without/1", "without?id=eq.1", "y?id=eq.1"} {
-		until(t, "a hit of "+path, func() bool { return s.answeredBy(path, "hit") })
+		waittest.Until(t, "a hit of "+path, func() bool { return s.answeredBy(path, "hit") })
 	}
 	for range 5 {
 		for _, path := range []string{"x/1", "with/1", "x?id=eq.1", "y?select=id,x(w)"} {
@@ -333,10 +334,10 @@ func TestUnfollowed_ByItself(t *testing.T) {
 
 // answeredBy reports whether the Cache-Status of an answer has a word.
 func (s *stand) answeredBy(path, word string) bool {
-	s.t.Helper()
-	resp, _, err := s.get(path)
+	s.T.Helper()
+	resp, _, err := s.Get(path)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return strings.Contains(resp.Header.Get("Cache-Status"), word)
 }
@@ -353,17 +354,17 @@ func timed(sp resource.Spec) resource.Spec {
 
 // keptForTTL reads row 1 of a resource beside y, before and after set changes it.
 func (s *stand) keptForTTL(name string, set func(v string)) {
-	s.t.Helper()
+	s.T.Helper()
 	read := func(name string) (string, resource.Origin) {
-		a, err := s.resource(name).Get(context.Background(), "1",
+		a, err := s.Resource(name).Get(context.Background(), "1",
 			resource.Options{Format: row.FormatJSON})
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		return string(a.Doc.Body()), a.Origin
 	}
 	for _, of := range []string{"y", name} {
-		until(s.t, "a hit of "+of, func() bool {
+		waittest.Until(s.T, "a hit of "+of, func() bool {
 			_, from := read(of)
 			return from == resource.HitMemory
 		})
@@ -374,13 +375,13 @@ func (s *stand) keptForTTL(name string, set func(v string)) {
 		now, from := read(name)
 		switch {
 		case strings.Contains(now, "new"):
-			if from == resource.HitMemory || s.resource(name).Followed() {
-				s.t.Errorf("%s: %s from %v, followed: %t", name, now, from, s.resource(name).Followed())
+			if from == resource.HitMemory || s.Resource(name).Followed() {
+				s.T.Errorf("%s: %s from %v, followed: %t", name, now, from, s.Resource(name).Followed())
 			}
 			return
 		case time.Since(begun) > 2*ttl:
-			s.t.Fatalf("%s: still %s from %v", name, now, from)
+			s.T.Fatalf("%s: still %s from %v", name, now, from)
 		}
-		pause(s.t.Context(), 20*time.Millisecond)
+		testbed.Pause(s.T.Context(), 20*time.Millisecond)
 	}
 }

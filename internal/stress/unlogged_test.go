@@ -10,6 +10,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // An unlogging puts rows of a table that is served where no log has their changes.
@@ -29,17 +31,17 @@ func unloggings() []unlogging {
 	kept := partitioned("x")
 	dept := "; CREATE TABLE dept (id int PRIMARY KEY); INSERT INTO dept VALUES (1)"
 	return []unlogging{
-		{"partition", kept, set, unset, spec("x")},
+		{"partition", kept, set, unset, testbed.Spec("x")},
 		{"partition of a partition", partitionedDeep, "ALTER TABLE x_11 SET UNLOGGED",
-			"ALTER TABLE x_11 SET LOGGED", spec("x")},
+			"ALTER TABLE x_11 SET LOGGED", testbed.Spec("x")},
 		{"partition that is attached", kept + "; CREATE UNLOGGED TABLE x_3 (LIKE x INCLUDING ALL);" +
 			" INSERT INTO x_3 VALUES (1, 'old')", "ALTER TABLE x DETACH PARTITION x_1;" +
 			" ALTER TABLE x ATTACH PARTITION x_3 FOR VALUES FROM (0) TO (10)",
-			"ALTER TABLE x_3 SET LOGGED", spec("x")},
+			"ALTER TABLE x_3 SET LOGGED", testbed.Spec("x")},
 		{"partition that is made", kept, "DROP TABLE x_1;" +
 			" CREATE UNLOGGED TABLE x_1 PARTITION OF x FOR VALUES FROM (0) TO (10);" +
-			" INSERT INTO x VALUES (1, 'old')", unset, spec("x")},
-		{"embedded rows", kept + dept, set, unset, spec("dept", source.Embed{Name: "xs",
+			" INSERT INTO x VALUES (1, 'old')", unset, testbed.Spec("x")},
+		{"embedded rows", kept + dept, set, unset, testbed.Spec("dept", source.Embed{Name: "xs",
 			On: []string{"id"}, Spec: &source.Spec{Table: "x"}})},
 		{"query", kept, set, unset, ofQuery("x", "SELECT id, v FROM x WHERE id = :key", "x")},
 		{"query of the partition", kept, set, unset,
@@ -58,15 +60,15 @@ func TestPostgres_UnloggedPartitions(t *testing.T) {
 			}
 			t.Run(string(mode)+" "+u.name, func(t *testing.T) {
 				url := dbtest.Postgres(t)
-				conn := dial(t, url)
-				mustExec(t, conn, u.setup)
+				conn := testbed.Dial(t, url)
+				testbed.MustExec(t, conn, u.setup)
 				bypass := resource.LagBypass
 				u.spec.Stale.OnLag = &bypass
 				if mode == source.FeedNotify {
 					doctored(t, url, []resource.Spec{u.spec})
 				}
-				s := newStand(t, url, plan{specs: []resource.Spec{u.spec}, mode: mode})
-				s.unlog(u, func(sql string) { mustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
+				s := newStand(t, url, plan{Specs: []resource.Spec{u.spec}, Mode: mode})
+				s.unlog(u, func(sql string) { testbed.MustExec(t, conn, "BEGIN; "+sql+"; COMMIT") })
 			})
 		}
 	}
@@ -74,37 +76,37 @@ func TestPostgres_UnloggedPartitions(t *testing.T) {
 
 // unlog reads a document, and its list, while a partition gets out of the log by exec.
 func (s *stand) unlog(u unlogging, exec func(sql string)) {
-	s.t.Helper()
-	res := s.resource(u.spec.Table.Name)
+	s.T.Helper()
+	res := s.Resource(u.spec.Table.Name)
 	read := func() (string, resource.Origin) {
 		a, err := res.Get(context.Background(), "1", resource.Options{Format: row.FormatJSON})
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		return string(a.Doc.Body()), a.Origin
 	}
 	hit := func() bool { _, from := read(); return from == resource.HitMemory }
-	until(s.t, "a hit", hit)
+	waittest.Until(s.T, "a hit", hit)
 	exec(u.do)
-	pause(s.t.Context(), definitionBound)
+	testbed.Pause(s.T.Context(), definitionBound)
 	for i := range 20 {
 		want := fmt.Sprint("new", i)
 		exec("UPDATE x SET v = '" + want + "' WHERE id = 1")
-		pause(s.t.Context(), definitionBound/10)
+		testbed.Pause(s.T.Context(), definitionBound/10)
 		for range 3 {
 			if now, from := read(); from != resource.HitStale && !strings.Contains(now, want) {
-				s.t.Fatalf("%s from %v, want %s", now, from, want)
+				s.T.Fatalf("%s from %v, want %s", now, from, want)
 			}
 		}
 	}
 	if hit() {
-		s.t.Error("a row is kept whose changes nobody tells")
+		s.T.Error("a row is kept whose changes nobody tells")
 	}
 	exec(u.mend)
-	until(s.t, "a hit after it is in the log again", hit)
+	waittest.Until(s.T, "a hit after it is in the log again", hit)
 	exec("UPDATE x SET v = 'last' WHERE id = 1")
-	pause(s.t.Context(), definitionBound)
+	testbed.Pause(s.T.Context(), definitionBound)
 	if now, from := read(); from != resource.HitStale && !strings.Contains(now, "last") {
-		s.t.Errorf("%s from %v", now, from)
+		s.T.Errorf("%s from %v", now, from)
 	}
 }

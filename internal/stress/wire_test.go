@@ -14,6 +14,7 @@ import (
 
 	hotrow "github.com/hotrow/hotrow/client"
 	wirefront "github.com/hotrow/hotrow/internal/front/wire"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // A road is a way to a stand: a connection of HTTP, or hotrow's own client.
@@ -26,20 +27,20 @@ type road interface {
 
 // serveWire answers the wire protocol on a port of its own, once it is asked for.
 func (s *stand) serveWire() string {
-	s.t.Helper()
+	s.T.Helper()
 	if s.wireAddr != "" {
 		return s.wireAddr
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	front := wirefront.New(wirefront.Options{Resources: s.set, Log: testLog(s.t)})
+	front := wirefront.New(wirefront.Options{Resources: s.Set, Log: testbed.Log(s.T)})
 	site, err := front.Serve(listener, wirefront.Listen{})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() {
+	s.T.Cleanup(func() {
 		site.Close()
 		front.Close()
 	})
@@ -57,14 +58,14 @@ type wireRoad struct {
 // connectWire opens a client that ends with the test. It takes no position of
 // its own along: what it has written must show without.
 func (s *stand) connectWire(format hotrow.Format) *wireRoad {
-	s.t.Helper()
+	s.T.Helper()
 	c, err := hotrow.Open("hotrow://"+s.serveWire(), hotrow.WithFormat(format),
-		hotrow.WithConnections(1), hotrow.WithRetries(0), hotrow.WithTimeout(2*patience),
+		hotrow.WithConnections(1), hotrow.WithRetries(0), hotrow.WithTimeout(2*testbed.Patience),
 		hotrow.WithoutOwnWrites())
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = c.Close() })
+	s.T.Cleanup(func() { _ = c.Close() })
 	return &wireRoad{c, format}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // How many rows the world has. The last two depts never have emps, so that they
@@ -55,7 +56,7 @@ type world struct {
 // newWorld makes the tables in the database.
 func newWorld(t testing.TB, conn *pgx.Conn) *world {
 	t.Helper()
-	mustExec(t, conn, worldTables...)
+	testbed.MustExec(t, conn, worldTables...)
 	return newRegisters()
 }
 
@@ -80,9 +81,9 @@ func newRegisters() *world {
 // worldSpecs serves the world.
 func worldSpecs() []resource.Spec {
 	return []resource.Spec{
-		spec("dept", source.Embed{Name: "emps", On: []string{"deptno"},
+		testbed.Spec("dept", source.Embed{Name: "emps", On: []string{"deptno"},
 			Spec: &source.Spec{Name: "emps", Table: "emp"}}),
-		spec("emp"), spec("flat"), spec("side"), spec("bulk"),
+		testbed.Spec("emp"), testbed.Spec("flat"), testbed.Spec("side"), testbed.Spec("bulk"),
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // heldAfter is when a commit counts as held: logged, and so delivered by a feed,
@@ -43,10 +45,10 @@ type writer struct {
 // start runs a writer with this synchronous_commit until ctx ends.
 func (ws *writers) start(ctx context.Context, wg *sync.WaitGroup, sync string, w writer) {
 	ws.t.Helper()
-	w.writers, w.conn = ws, dial(ws.t, ws.url)
-	mustExec(ws.t, w.conn, "SET synchronous_commit = "+sync)
+	w.writers, w.conn = ws, testbed.Dial(ws.t, ws.url)
+	testbed.MustExec(ws.t, w.conn, "SET synchronous_commit = "+sync)
 	wg.Go(func() {
-		for ctx.Err() == nil && pause(ctx, w.wait) {
+		for ctx.Err() == nil && testbed.Pause(ctx, w.wait) {
 			if w.held && !ws.ghost.Load() || ws.calm.Load() {
 				continue
 			}
@@ -67,7 +69,7 @@ func (ws *writers) start(ctx context.Context, wg *sync.WaitGroup, sync string, w
 // the disk, goes from memory, and is asked for again before it changes.
 func (ws *writers) breathe(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() {
-		for pause(ctx, 500*time.Millisecond) {
+		for testbed.Pause(ctx, 500*time.Millisecond) {
 			ws.calm.Store(!ws.calm.Load())
 		}
 	})
@@ -76,10 +78,10 @@ func (ws *writers) breathe(ctx context.Context, wg *sync.WaitGroup) {
 // bulk changes all rows of one table every now and then, in a way that its
 // readers cannot be told row by row.
 func (ws *writers) bulk(ctx context.Context, wg *sync.WaitGroup, every time.Duration) {
-	w := writer{writers: ws, conn: dial(ws.t, ws.url)}
-	mustExec(ws.t, w.conn, "SET synchronous_commit = off")
+	w := writer{writers: ws, conn: testbed.Dial(ws.t, ws.url)}
+	testbed.MustExec(ws.t, w.conn, "SET synchronous_commit = off")
 	wg.Go(func() {
-		for pause(ctx, every) {
+		for testbed.Pause(ctx, every) {
 			if err := w.run(ws.world.bulkJob()); err != nil {
 				ws.t.Errorf("bulk writer: %v", err)
 				return
@@ -91,7 +93,7 @@ func (ws *writers) bulk(ctx context.Context, wg *sync.WaitGroup, every time.Dura
 // run makes one transaction of a job. What the server refuses, a deadlock, is
 // rolled back and no error.
 func (w *writer) run(j job) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.Patience)
 	defer cancel()
 	took, err := w.lock(ctx, j.sorted())
 	if err != nil || !took {
@@ -179,8 +181,8 @@ func (w *writer) commit(ctx context.Context, changes []Change) error {
 // haunt makes commits wait for a standby that does not exist, again and again:
 // they are in the log, the feed delivers them, and nobody sees them.
 func (ws *writers) haunt(ctx context.Context, wg *sync.WaitGroup) {
-	conn := dial(ws.t, ws.url)
-	mustExec(ws.t, conn, "SET synchronous_commit = local")
+	conn := testbed.Dial(ws.t, ws.url)
+	testbed.MustExec(ws.t, conn, "SET synchronous_commit = local")
 	set := func(name string) error {
 		for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + name + "'",
 			"SELECT pg_reload_conf()"} {
@@ -201,7 +203,7 @@ func (ws *writers) haunt(ctx context.Context, wg *sync.WaitGroup) {
 				return
 			}
 			ws.ghost.Store(name != "")
-			if !pause(ctx, wait) && name == "" {
+			if !testbed.Pause(ctx, wait) && name == "" {
 				return
 			}
 		}

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // TestStress_EmbedsBesideWriters: while rows of every table are written, readers load lists
@@ -42,7 +43,7 @@ func TestStress_EmbedsBesideWriters(t *testing.T) {
 				took := time.Duration(b.rng.IntN(3)) * time.Millisecond
 				writing.Unlock()
 				commits.Add(1)
-				pause(ctx, took)
+				testbed.Pause(ctx, took)
 			}
 		})
 		for range 3 {
@@ -57,17 +58,17 @@ func TestStress_EmbedsBesideWriters(t *testing.T) {
 					if reads.Add(1); a.Origin == resource.HitMemory {
 						hits.Add(1)
 					}
-					pause(ctx, 100*time.Microsecond)
+					testbed.Pause(ctx, 100*time.Microsecond)
 				}
 			})
 		}
 		kept, compared := 0, 0
-		for end := time.Now().Add(length(time.Second / 2)); time.Now().Before(end) || kept == 0; {
-			pause(ctx, time.Duration(50+rand.IntN(200))*time.Millisecond)
+		for end := time.Now().Add(testbed.Length(time.Second / 2)); time.Now().Before(end) || kept == 0; {
+			testbed.Pause(ctx, time.Duration(50+rand.IntN(200))*time.Millisecond)
 			kept, compared = kept+b.compareEmbeds(t, &writing, asks), compared+len(asks)
 		}
-		work(t, 0, &commits, &hits)
-		figures(t, "%d commits beside %d reads, %d of them hits; at rest %d lists compared, %d of "+
+		testbed.Work(t, 0, &commits, &hits)
+		testbed.Figures(t, "%d commits beside %d reads, %d of them hits; at rest %d lists compared, %d of "+
 			"them from memory", commits.Load(), reads.Load(), hits.Load(), compared, kept)
 	})
 }
@@ -87,7 +88,7 @@ func (b *blog) embedQueries(t *testing.T) []*query.Query {
 func (b *blog) embedAsk(
 	ctx context.Context, i int, q *query.Query, o resource.Options,
 ) (resource.ListAnswer, error) {
-	return b.s.resource(embedAsks[i].of).SelectList(ctx, &resource.ListAsk{Query: q, Pack: packAll}, o)
+	return b.s.Resource(embedAsks[i].of).SelectList(ctx, &resource.ListAsk{Query: q, Pack: packAll}, o)
 }
 
 // compareEmbeds compares each list with the database while nobody writes, and returns how
@@ -98,7 +99,7 @@ func (b *blog) compareEmbeds(
 	t.Helper()
 	writing.Lock()
 	defer writing.Unlock() // the writer ends, too, when a list is stale
-	b.s.quiet()
+	b.s.Quiet()
 	for i, q := range asks {
 		a, err := b.embedAsk(t.Context(), i, q, resource.Options{})
 		is, failed := b.embedAsk(t.Context(), i, q, resource.Options{NoCache: true})

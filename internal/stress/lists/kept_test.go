@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestLists_AreKeptBesideWritesToOtherRows: a hot list by equality is never read again while
@@ -22,17 +24,17 @@ func TestLists_AreKeptBesideWritesToOtherRows(t *testing.T) {
 			"identity full": "ALTER TABLE post REPLICA IDENTITY FULL"} {
 			t.Run(name, func(t *testing.T) {
 				url := dbtest.Postgres(t)
-				conn := dial(t, url)
-				exec := func(statements ...string) { mustExec(t, conn, statements...) }
+				conn := testbed.Dial(t, url)
+				exec := func(statements ...string) { testbed.MustExec(t, conn, statements...) }
 				exec(posts...)
 				exec(sql)
-				keptBesideWrites(t, openPostgres(t, url), exec)
+				keptBesideWrites(t, testbed.OpenPostgres(t, url), exec)
 			})
 		}
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		url := dbtest.MariaDB(t)
-		conn := dialMariaDB(t, url)
+		conn := testbed.DialMariaDB(t, url)
 		exec := func(statements ...string) {
 			for _, s := range statements {
 				if _, err := conn.ExecContext(context.Background(), s); err != nil {
@@ -41,10 +43,10 @@ func TestLists_AreKeptBesideWritesToOtherRows(t *testing.T) {
 			}
 		}
 		exec(posts...)
-		keptBesideWrites(t, openMariaDB(t, url), exec)
+		keptBesideWrites(t, testbed.OpenMariaDB(t, url), exec)
 	})
 	t.Run("SQLite", func(t *testing.T) {
-		src := openSQLite(t, filepath.Join(t.TempDir(), "posts.db"), sqlite.Options{Own: true})
+		src := testbed.OpenSQLite(t, filepath.Join(t.TempDir(), "posts.db"), sqlite.Options{Own: true})
 		exec := func(statements ...string) {
 			if err := src.Exec(context.Background(), statements...); err != nil {
 				t.Fatal(err)
@@ -63,21 +65,21 @@ var posts = []string{
 
 func keptBesideWrites(t *testing.T, src source.Source, exec func(statements ...string)) {
 	// With so many words no two classes of the test share one.
-	s := newStandOver(t, src, plan{specs: []resource.Spec{spec("post")}, lists: 512 << 20})
+	s := testbed.Over(t, src, testbed.Plan{Specs: []resource.Spec{testbed.Spec("post")}, Lists: 512 << 20})
 	l := &lemma{t: t, s: s, name: "post"}
-	q, err := s.resource("post").Query("author=eq.7&order=created.desc&limit=25", query.Options{})
+	q, err := s.Resource("post").Query("author=eq.7&order=created.desc&limit=25", query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := func() bool { return l.ask(q, resource.Options{}).Origin == resource.HitMemory }
-	until(t, "a list that another author's posts leave alone", func() bool {
-		until(t, "kept", kept)
+	waittest.Until(t, "a list that another author's posts leave alone", func() bool {
+		waittest.Until(t, "kept", kept)
 		exec("UPDATE post SET title = 'z', author = 9 WHERE id = 3")
-		s.quiet()
+		s.Quiet()
 		return kept()
 	})
-	before, reads, writes := s.resource("post").Stats().Lists, 0, 0
-	for end := time.Now().Add(length(time.Second / 2)); time.Now().Before(end); writes++ {
+	before, reads, writes := s.Resource("post").Stats().Lists, 0, 0
+	for end := time.Now().Add(testbed.Length(time.Second / 2)); time.Now().Before(end); writes++ {
 		exec(fmt.Sprintf("UPDATE post SET title = 't%d', author = %d WHERE id = %d", writes,
 			8+writes%2, 3+writes/2%2))
 		for range 10 {
@@ -85,17 +87,17 @@ func keptBesideWrites(t *testing.T, src source.Source, exec func(statements ...s
 			reads++
 		}
 	}
-	s.quiet()
-	after := s.resource("post").Stats().Lists
+	s.Quiet()
+	after := s.Resource("post").Stats().Lists
 	hits := after.Hits - before.Hits
-	figures(t, "%d reads of a list beside %d writes to rows of its table that it does not find: "+
+	testbed.Figures(t, "%d reads of a list beside %d writes to rows of its table that it does not find: "+
 		"%d hits, %d reads while a busy machine's feed was late", reads, writes, hits,
 		after.Bypassed-before.Bypassed)
 	if after.Moved != before.Moved || after.Dirty != before.Dirty || hits == 0 {
 		t.Errorf("it was read again: %+v, before %+v", after, before)
 	}
 	exec("UPDATE post SET title = 'new' WHERE id = 2")
-	s.quiet()
+	s.Quiet()
 	a, is := l.ask(q, resource.Options{}), l.ask(q, resource.Options{NoCache: true})
 	if string(a.Doc.Body()) != string(is.Doc.Body()) {
 		t.Errorf("after a write to a row in it: %s, and the database has %s", a.Doc.Body(),

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"errors"
@@ -11,12 +11,14 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestStress_EmbedsOfLargeTablesNeedAnIndex: rows of a large table are embedded only where an
 // index finds those of a parent, and are left out by what is embedded only where one does.
 func TestStress_EmbedsOfLargeTablesNeedAnIndex(t *testing.T) {
-	src := openSQLite(t, filepath.Join(t.TempDir(), "large.db"), sqlite.Options{Own: true})
+	src := testbed.OpenSQLite(t, filepath.Join(t.TempDir(), "large.db"), sqlite.Options{Own: true})
 	exec := func(statements ...string) {
 		t.Helper()
 		if err := src.Exec(t.Context(), statements...); err != nil {
@@ -32,8 +34,8 @@ func TestStress_EmbedsOfLargeTablesNeedAnIndex(t *testing.T) {
 		many+"INSERT INTO posts SELECT i, 1 + i % 7 FROM n",
 		many+"INSERT INTO comments SELECT i, 1 FROM n")
 	b := &blog{lemma: newLemma(t, nil)}
-	b.s = newStandOver(t, src, plan{mode: source.FeedAuto,
-		specs: []resource.Spec{spec("posts"), spec("users"), spec("comments")}})
+	b.s = testbed.Over(t, src, testbed.Plan{Mode: source.FeedAuto,
+		Specs: []resource.Spec{testbed.Spec("posts"), testbed.Spec("users"), testbed.Spec("comments")}})
 	refused := func(of, raw, hint string) {
 		t.Helper()
 		_, err := b.answer(t, of, raw)
@@ -54,7 +56,7 @@ func TestStress_EmbedsOfLargeTablesNeedAnIndex(t *testing.T) {
 	admitted("posts", "select=id,users!inner(name)&users.name=eq.n3&id=in.(1,2,3)")
 	exec("CREATE INDEX a ON comments (post) WHERE post IS NOT NULL", "CREATE INDEX b ON users (name)",
 		"CREATE INDEX c ON posts (author)")
-	until(t, "the indexes are seen", func() bool {
+	waittest.Until(t, "the indexes are seen", func() bool {
 		_, err := b.answer(t, "posts", "select=id,comments(id)&id=eq.2")
 		_, inner := b.answer(t, "posts", "select=id,users!inner(name)&users.name=eq.n3")
 		return err == nil && inner == nil
@@ -72,7 +74,7 @@ func TestStress_EmbedPagesAndCounts(t *testing.T) {
 	blogs(t, blogRows, func(t *testing.T, b *blog) {
 		read := func(raw string, count query.Count) (bodies, next string, total int64) {
 			t.Helper()
-			r := b.s.resource("posts")
+			r := b.s.Resource("posts")
 			q, err := r.Query(raw, query.Options{Count: count,
 				Reads: func(string) error { return nil }})
 			if err != nil {

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"context"
@@ -9,21 +9,22 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // probesOf commits one row after another and wants fewer probes than commits: one for all
 // that come within 25 ms while nobody reads, and one more for each that was not visible at once.
-func probesOf(t *testing.T, s *stand, commit func(i int)) {
+func probesOf(t *testing.T, s *testbed.Bed, commit func(i int)) {
 	t.Helper()
 	const commits = 400
-	s.quiet()
-	before, begin := s.stats().Probes, time.Now()
+	s.Quiet()
+	before, begin := s.Stats().Probes, time.Now()
 	for i := range commits {
 		commit(i)
 	}
-	s.quiet()
-	took, probes := time.Since(begin), int(s.stats().Probes-before)
-	figures(t, "%d commits in %v, %d probes", commits, took.Round(time.Millisecond), probes)
+	s.Quiet()
+	took, probes := time.Since(begin), int(s.Stats().Probes-before)
+	testbed.Figures(t, "%d commits in %v, %d probes", commits, took.Round(time.Millisecond), probes)
 	if most := 20 + int(took/(10*time.Millisecond)); probes == 0 || probes > most {
 		t.Errorf("%d probes for %d commits in %v, want %d at most", probes, commits, took, most)
 	}
@@ -33,19 +34,19 @@ func probesOf(t *testing.T, s *stand, commit func(i int)) {
 // with its transactions.
 func TestPostgres_OneProbeSettlesManyTransactions(t *testing.T) {
 	url := dbtest.Postgres(t)
-	conn := dial(t, url)
-	mustExec(t, conn, "CREATE TABLE flat (id int PRIMARY KEY, value int)",
+	conn := testbed.Dial(t, url)
+	testbed.MustExec(t, conn, "CREATE TABLE flat (id int PRIMARY KEY, value int)",
 		"INSERT INTO flat SELECT i, 0 FROM generate_series(1, 1000) i", "SET synchronous_commit = off")
-	s := newStand(t, url, plan{specs: []resource.Spec{spec("flat")}, mode: source.FeedLogical})
+	s := testbed.New(t, url, testbed.Plan{Specs: []resource.Spec{testbed.Spec("flat")}, Mode: source.FeedLogical})
 	probesOf(t, s, func(i int) {
-		mustExec(t, conn, fmt.Sprintf("UPDATE flat SET value = value + 1 WHERE id = %d", i+1))
+		testbed.MustExec(t, conn, fmt.Sprintf("UPDATE flat SET value = value + 1 WHERE id = %d", i+1))
 	})
 }
 
 // TestMariaDB_OneProbeSettlesManyTransactions is the same over the binary log.
 func TestMariaDB_OneProbeSettlesManyTransactions(t *testing.T) {
 	url := dbtest.MariaDB(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	exec := func(sql string) {
 		if _, err := conn.ExecContext(context.Background(), sql); err != nil {
 			t.Fatal(err)
@@ -55,7 +56,8 @@ func TestMariaDB_OneProbeSettlesManyTransactions(t *testing.T) {
 	for i := range 400 {
 		exec(fmt.Sprintf("INSERT INTO flat VALUES (%d, 0)", i+1))
 	}
-	s := newStandOver(t, openMariaDB(t, url), plan{specs: []resource.Spec{spec("flat")}, mode: source.FeedBinlog})
+	s := testbed.Over(t, testbed.OpenMariaDB(t, url),
+		testbed.Plan{Specs: []resource.Spec{testbed.Spec("flat")}, Mode: source.FeedBinlog})
 	probesOf(t, s, func(i int) {
 		exec(fmt.Sprintf("UPDATE flat SET value = value + 1 WHERE id = %d", i+1))
 	})

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // A lemmaColumn is a column of the table whose lists are checked, with values as SQL and
@@ -67,7 +69,7 @@ func lemmaColumns(typ map[string]string, more ...lemmaColumn) []lemmaColumn {
 // miss each other.
 type lemma struct {
 	t       *testing.T
-	s       *stand
+	s       *testbed.Bed
 	name    string // of the resource
 	rng     *rand.Rand
 	columns []lemmaColumn
@@ -235,9 +237,9 @@ func packAll(p *resource.Page, _ row.Format) (resource.Packed, error) {
 func (l *lemma) ask(q *query.Query, o resource.Options) resource.ListAnswer {
 	l.t.Helper()
 	for begin := time.Now(); ; {
-		a, err := l.s.resource(l.name).SelectList(l.t.Context(),
+		a, err := l.s.Resource(l.name).SelectList(l.t.Context(),
 			&resource.ListAsk{Query: q, Pack: packAll}, o)
-		late := source.ClassOf(err) == source.Unavailable && time.Since(begin) < 2*patience
+		late := source.ClassOf(err) == source.Unavailable && time.Since(begin) < 2*testbed.Patience
 		if err != nil && !late {
 			l.t.Fatalf("%s: %v", q, err)
 		}
@@ -253,7 +255,7 @@ func (l *lemma) run(length time.Duration) {
 	var asks []*query.Query
 	for len(asks) < 60 {
 		raw, o := l.question()
-		q, err := l.s.resource("item").Query(raw, o)
+		q, err := l.s.Resource("item").Query(raw, o)
 		if err != nil {
 			l.t.Fatalf("%s: %v", raw, err)
 		}
@@ -272,7 +274,7 @@ func (l *lemma) run(length time.Duration) {
 			statements = append(statements, l.change())
 		}
 		l.exec(statements...)
-		l.s.quiet()
+		l.s.Quiet()
 		for i, q := range asks {
 			a := l.ask(q, resource.Options{})
 			is := l.ask(q, resource.Options{NoCache: true}).Doc.Body()
@@ -288,7 +290,7 @@ func (l *lemma) run(length time.Duration) {
 			}
 		}
 	}
-	figures(l.t, "%d rounds of changes, %d lists: %d answered from memory after them, %d read "+
+	testbed.Figures(l.t, "%d rounds of changes, %d lists: %d answered from memory after them, %d read "+
 		"again, %d of those in vain", rounds, len(asks), l.kept, l.missed, l.same)
 	if l.kept == 0 && !l.coarse || l.missed == l.same {
 		l.t.Error("a part of the test has done nothing")
@@ -297,9 +299,9 @@ func (l *lemma) run(length time.Duration) {
 
 // begin serves the table that create made.
 func (l *lemma) begin(src source.Source, mode source.FeedMode) {
-	l.s = newStandOver(l.t, src, plan{specs: []resource.Spec{spec("item",
+	l.s = testbed.Over(l.t, src, testbed.Plan{Specs: []resource.Spec{testbed.Spec("item",
 		source.Embed{Name: "kids", On: []string{"item"}, Spec: &source.Spec{Name: "kids", Table: "kid"}})},
-		mode: mode})
+		Mode: mode})
 }
 
 func newLemma(t *testing.T, columns []lemmaColumn) *lemma {
@@ -325,17 +327,17 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 		"USING INDEX x"} {
 		t.Run(name, func(t *testing.T) {
 			url := dbtest.Postgres(t)
-			conn := dial(t, url)
+			conn := testbed.Dial(t, url)
 			l := newLemma(t, columns)
 			l.exec = func(statements ...string) {
-				mustExec(t, conn, strings.Join(statements, "; ")) // one transaction
+				testbed.MustExec(t, conn, strings.Join(statements, "; ")) // one transaction
 			}
 			if name == "index" {
 				l.columns[1].notNull = true
 			}
 			l.exec(append(append([]string{"CREATE EXTENSION citext"}, l.create()...), sql)...)
-			l.begin(openPostgres(t, url), source.FeedLogical)
-			l.run(length(time.Second / 2))
+			l.begin(testbed.OpenPostgres(t, url), source.FeedLogical)
+			l.run(testbed.Length(time.Second / 2))
 		})
 	}
 }
@@ -344,7 +346,7 @@ func TestStressPostgres_LemmaOfClasses(t *testing.T) {
 func TestStressMariaDB_LemmaOfClasses(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MariaDB(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	const exact = " COLLATE utf8mb4_nopad_bin"
 	columns := lemmaColumns(map[string]string{"boolean": "boolean", "true": "true",
 		"false": "false", "exact": "varchar(9)" + exact, "wide": "varchar(9)",
@@ -372,8 +374,8 @@ func TestStressMariaDB_LemmaOfClasses(t *testing.T) {
 		}
 	}
 	l.exec(l.create()...)
-	l.begin(openMariaDB(t, url), source.FeedBinlog)
-	l.run(length(time.Second / 2))
+	l.begin(testbed.OpenMariaDB(t, url), source.FeedBinlog)
+	l.run(testbed.Length(time.Second / 2))
 }
 
 // TestStressSQLite_LemmaOfClasses is the same over the hooks of SQLite, and over what
@@ -382,7 +384,7 @@ func TestStressSQLite_LemmaOfClasses(t *testing.T) {
 	for _, by := range []string{"hotrow", "another program"} {
 		t.Run(by, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "lemma.db")
-			src := openSQLite(t, path, sqlite.Options{Own: true})
+			src := testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 			l := newLemma(t, lemmaColumns(map[string]string{"boolean": "boolean", "true": "1",
 				"false": "0", "exact": "text", "wide": "text COLLATE NOCASE",
 				"datetime": "datetime", "numeric": "numeric"},
@@ -399,10 +401,10 @@ func TestStressSQLite_LemmaOfClasses(t *testing.T) {
 			l.exec(l.create()...)
 			l.begin(src, source.FeedAuto)
 			if by != "hotrow" {
-				writes = openSQLite(t, path, sqlite.Options{Own: true})
+				writes = testbed.OpenSQLite(t, path, sqlite.Options{Own: true})
 				l.coarse = true
 			}
-			l.run(length(time.Second / 2))
+			l.run(testbed.Length(time.Second / 2))
 		})
 	}
 }
@@ -411,7 +413,7 @@ func TestStressSQLite_LemmaOfClasses(t *testing.T) {
 // no classes any more, although no statement and no document is another for it.
 func TestMariaDB_WiderCollationIsSeen(t *testing.T) {
 	url := dbtest.MariaDB(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	exec := func(sql string) {
 		t.Helper()
 		for _, sql := range dbtest.SQL(sql) {
@@ -424,27 +426,27 @@ func TestMariaDB_WiderCollationIsSeen(t *testing.T) {
 	exec("CREATE TABLE kid (id int PRIMARY KEY, item int, v int, INDEX (item))")
 	exec("INSERT INTO item VALUES (1, 'a'), (2, 'b')")
 	l := newLemma(t, nil)
-	l.begin(openMariaDB(t, url), source.FeedBinlog)
+	l.begin(testbed.OpenMariaDB(t, url), source.FeedBinlog)
 	ask := func(o resource.Options) resource.ListAnswer {
-		q, err := l.s.resource("item").Query("b=eq.a", query.Options{})
+		q, err := l.s.Resource("item").Query("b=eq.a", query.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l.ask(q, o)
 	}
 	kept := func() bool { return ask(resource.Options{}).Origin == resource.HitMemory }
-	until(t, "a list is kept beside writes to others", func() bool {
-		until(t, "kept", kept)
+	waittest.Until(t, "a list is kept beside writes to others", func() bool {
+		waittest.Until(t, "kept", kept)
 		exec("UPDATE item SET b = concat(b, 'b') WHERE id = 2")
 		exec("UPDATE item SET b = 'b' WHERE id = 2")
-		l.s.quiet()
+		l.s.Quiet()
 		return kept()
 	})
 	exec("ALTER TABLE item MODIFY b varchar(9) COLLATE utf8mb4_general_ci")
-	l.s.quiet()
-	until(t, "kept", kept)
+	l.s.Quiet()
+	waittest.Until(t, "kept", kept)
 	exec("UPDATE item SET b = 'A' WHERE id = 2")
-	l.s.quiet()
+	l.s.Quiet()
 	a, is := ask(resource.Options{}), ask(resource.Options{NoCache: true})
 	if a.Rows != 2 || is.Rows != 2 {
 		t.Errorf("%d rows, and the database finds %d", a.Rows, is.Rows)
@@ -455,24 +457,24 @@ func TestMariaDB_WiderCollationIsSeen(t *testing.T) {
 // the first of them, of which the log does not tell what it was.
 func TestPostgres_TheRowBehindTheLastCounts(t *testing.T) {
 	url := dbtest.Postgres(t)
-	conn := dial(t, url)
-	mustExec(t, conn, "CREATE TABLE item (id int PRIMARY KEY, a int, v int)",
+	conn := testbed.Dial(t, url)
+	testbed.MustExec(t, conn, "CREATE TABLE item (id int PRIMARY KEY, a int, v int)",
 		"CREATE TABLE kid (id int PRIMARY KEY, item int)", "CREATE INDEX ON kid (item)",
 		"INSERT INTO item VALUES (1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 2, 0)")
 	l := newLemma(t, nil)
-	l.begin(openPostgres(t, url), source.FeedLogical)
-	q, err := l.s.resource("item").Query("a=eq.1&limit=2", query.Options{})
+	l.begin(testbed.OpenPostgres(t, url), source.FeedLogical)
+	q, err := l.s.Resource("item").Query("a=eq.1&limit=2", query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a list that is kept beside writes to other rows", func() bool {
-		until(t, "kept", func() bool { return l.ask(q, resource.Options{}).Origin == resource.HitMemory })
-		mustExec(t, conn, "UPDATE item SET v = v + 1 WHERE id = 4")
-		l.s.quiet()
+	waittest.Until(t, "a list that is kept beside writes to other rows", func() bool {
+		waittest.Until(t, "kept", func() bool { return l.ask(q, resource.Options{}).Origin == resource.HitMemory })
+		testbed.MustExec(t, conn, "UPDATE item SET v = v + 1 WHERE id = 4")
+		l.s.Quiet()
 		return l.ask(q, resource.Options{}).Origin == resource.HitMemory
 	})
-	mustExec(t, conn, "DELETE FROM item WHERE id = 3")
-	l.s.quiet()
+	testbed.MustExec(t, conn, "DELETE FROM item WHERE id = 3")
+	l.s.Quiet()
 	a, is := l.ask(q, resource.Options{}), l.ask(q, resource.Options{NoCache: true})
 	if !bytes.Equal(a.Doc.Body(), is.Doc.Body()) {
 		t.Errorf("%s, and the database has %s", a.Doc.Body(), is.Doc.Body())

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // warmRows are more than may wait for the disk of warmOnDisk.
@@ -36,10 +38,10 @@ func warmOnDisk(t *testing.T, src source.Source, mode source.FeedMode) {
 		}
 		exec("INSERT INTO many VALUES " + strings.Join(values, ", "))
 	}
-	many := spec("many")
+	many := testbed.Spec("many")
 	many.Warm = new(resource.Warm)
-	s := newStandOver(t, src, plan{specs: []resource.Spec{many, spec("side")}, mode: mode,
-		memory: 1 << 20, disk: true, diskMax: 64 << 20})
+	s := testbed.Over(t, src, testbed.Plan{Specs: []resource.Spec{many, testbed.Spec("side")}, Mode: mode,
+		Memory: 1 << 20, Disk: true, DiskMax: 64 << 20})
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -52,11 +54,11 @@ func warmOnDisk(t *testing.T, src source.Source, mode source.FeedMode) {
 			}
 		}
 	})
-	r := s.resource("many")
-	until(t, "warm", func() bool { return r.Stats().Warm.Rounds > 0 })
+	r := s.Resource("many")
+	waittest.Until(t, "warm", func() bool { return r.Stats().Warm.Rounds > 0 })
 	close(stop)
 	wg.Wait()
-	s.quiet()
+	s.Quiet()
 	for i := range warmRows {
 		if kept, err := r.Kept(row.Key(fmt.Sprint(i))); err != nil || !kept {
 			t.Fatalf("row %d is neither in memory nor on disk: %v", i, err)
@@ -67,15 +69,15 @@ func warmOnDisk(t *testing.T, src source.Source, mode source.FeedMode) {
 			t.Fatal(err)
 		}
 	}
-	if n := s.recalled(); n < warmRows/2 {
+	if n := s.Recalled(); n < warmRows/2 {
 		t.Errorf("only %d of %d rows come from the disk: a part of the test has done nothing", n, warmRows)
 	}
 }
 
 func TestStress_WarmOnDisk(t *testing.T) {
-	warmOnDisk(t, openPostgres(t, dbtest.Postgres(t)), source.FeedLogical)
+	warmOnDisk(t, testbed.OpenPostgres(t, dbtest.Postgres(t)), source.FeedLogical)
 }
 
 func TestStressMariaDB_WarmOnDisk(t *testing.T) {
-	warmOnDisk(t, openMariaDB(t, dbtest.MariaDB(t)), source.FeedBinlog)
+	warmOnDisk(t, testbed.OpenMariaDB(t, dbtest.MariaDB(t)), source.FeedBinlog)
 }

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"context"
@@ -16,11 +16,12 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // rows returns how many rows the large tables have.
 func rows() int {
-	if *duration > 0 {
+	if *testbed.Duration > 0 {
 		return 1_000_000
 	}
 	return 100_000
@@ -30,11 +31,11 @@ func rows() int {
 // configured.
 func TestStressPostgres_MillionRows(t *testing.T) {
 	url := dbtest.Postgres(t)
-	conn := dial(t, url)
-	mustExec(t, conn, "CREATE TABLE flat (id int PRIMARY KEY, value text)",
+	conn := testbed.Dial(t, url)
+	testbed.MustExec(t, conn, "CREATE TABLE flat (id int PRIMARY KEY, value text)",
 		fmt.Sprintf("INSERT INTO flat SELECT i, lpad(i::text, 600, 'x') FROM generate_series(1, %d) i",
 			rows()), "ANALYZE flat")
-	large(t, openPostgres(t, url), source.FeedLogical)
+	large(t, testbed.OpenPostgres(t, url), source.FeedLogical)
 }
 
 // The same with SQLite.
@@ -44,7 +45,7 @@ func TestStressSQLite_MillionRows(t *testing.T) {
 		CREATE TABLE flat (id INTEGER PRIMARY KEY, value TEXT);
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO flat SELECT i, printf('%%0600d', i) FROM n;`, rows()))
-	large(t, openSQLite(t, path, sqlite.Options{}), source.FeedSQLite)
+	large(t, testbed.OpenSQLite(t, path, sqlite.Options{}), source.FeedSQLite)
 }
 
 // large serves the table flat of src and reads much more of it than fits.
@@ -54,10 +55,10 @@ func large(t *testing.T, src source.Source, mode source.FeedMode) {
 	debug.FreeOSMemory()
 	before := resident(t)
 	begin := time.Now()
-	s := newStandOver(t, src, plan{specs: []resource.Spec{spec("flat")}, mode: mode, memory: bound})
-	ready, early := time.Since(begin), s.memory.Stats().Entries
+	s := testbed.Over(t, src, testbed.Plan{Specs: []resource.Spec{testbed.Spec("flat")}, Mode: mode, Memory: bound})
+	ready, early := time.Since(begin), s.Memory.Stats().Entries
 
-	r, n := s.resource("flat"), rows()
+	r, n := s.Resource("flat"), rows()
 	peak := int64(0)
 	begin = time.Now()
 	for range reads / batch {
@@ -75,8 +76,8 @@ func large(t *testing.T, src source.Source, mode source.FeedMode) {
 		}
 		peak = max(peak, resident(t))
 	}
-	took, st := time.Since(begin), s.memory.Stats()
-	figures(t, "%d rows: ready after %v; %d random keys in %v; %d documents in %.1f of %d MiB, "+
+	took, st := time.Since(begin), s.Memory.Stats()
+	testbed.Figures(t, "%d rows: ready after %v; %d random keys in %v; %d documents in %.1f of %d MiB, "+
 		"%d evicted; resident %+.1f MiB at most", n, ready.Round(time.Millisecond), reads,
 		took.Round(time.Millisecond), st.Entries, mib(int64(st.Bytes)), bound>>20, st.Evictions,
 		mib(peak-before))

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // blogTables are tables whose foreign keys lead to many, to one, through a table, in two
@@ -58,42 +60,42 @@ type blog struct {
 
 // blogs runs a test over each database, with rows and whatever tables are made with them.
 func blogs(t *testing.T, rows []string, fn func(*testing.T, *blog)) {
-	blogsOf(t, rows, plan{}, fn)
+	blogsOf(t, rows, testbed.Plan{}, fn)
 }
 
 // blogsOf is blogs with what else is served, and how.
-func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
+func blogsOf(t *testing.T, rows []string, p testbed.Plan, fn func(*testing.T, *blog)) {
 	begin := func(t *testing.T, b *blog, src source.Source, mode source.FeedMode) {
-		p, specs := p, slices.Clone(p.specs)
+		p, specs := p, slices.Clone(p.Specs)
 		for _, name := range []string{"users", "posts", "comments", "tags", "tagged", "details"} {
-			specs = append(specs, spec(name))
+			specs = append(specs, testbed.Spec(name))
 		}
 		for _, statement := range rows {
 			if words := strings.Fields(statement); words[0] == "CREATE" {
-				specs = append(specs, spec(words[2]))
+				specs = append(specs, testbed.Spec(words[2]))
 			}
 		}
-		p.specs, p.mode = specs, mode
-		b.s = newStandOver(t, src, p)
+		p.Specs, p.Mode = specs, mode
+		b.s = testbed.Over(t, src, p)
 		fn(t, b)
 	}
 	tables := append(append([]string(nil), blogTables...), rows...)
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		url := dbtest.Postgres(t)
-		conn := dial(t, url)
+		conn := testbed.Dial(t, url)
 		b := &blog{lemma: newLemma(t, nil)}
-		b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
+		b.exec = func(statements ...string) { testbed.MustExec(t, conn, strings.Join(statements, "; ")) }
 		b.kill = func() { killSenders(t, conn) }
 		b.exec(tables...)
 		b.exec("CREATE INDEX ON comments (post)", "CREATE INDEX ON comments (author)",
 			"CREATE INDEX ON posts (author)")
-		begin(t, b, openPostgres(t, url), source.FeedLogical)
+		begin(t, b, testbed.OpenPostgres(t, url), source.FeedLogical)
 	})
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()
 		url := dbtest.MariaDB(t)
-		conn := dialMariaDB(t, url)
+		conn := testbed.DialMariaDB(t, url)
 		b := &blog{lemma: newLemma(t, nil), kill: func() { killDump(conn) }}
 		b.exec = func(statements ...string) {
 			for _, s := range dbtest.SQLs(append(append([]string{"BEGIN"}, statements...), "COMMIT")...) {
@@ -103,11 +105,11 @@ func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 			}
 		}
 		b.exec(tables...)
-		begin(t, b, openMariaDB(t, url), source.FeedBinlog)
+		begin(t, b, testbed.OpenMariaDB(t, url), source.FeedBinlog)
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		src := openSQLite(t, filepath.Join(t.TempDir(), "blog.db"), sqlite.Options{Own: true})
+		src := testbed.OpenSQLite(t, filepath.Join(t.TempDir(), "blog.db"), sqlite.Options{Own: true})
 		b := &blog{lemma: newLemma(t, nil), unnamed: true}
 		b.exec = func(statements ...string) {
 			if err := src.Exec(t.Context(), statements...); err != nil {
@@ -124,7 +126,7 @@ func blogsOf(t *testing.T, rows []string, p plan, fn func(*testing.T, *blog)) {
 // query reads a query of a resource.
 func (b *blog) query(t *testing.T, resourceName, raw string) (*query.Query, error) {
 	t.Helper()
-	return b.s.resource(resourceName).Query(raw, query.Options{
+	return b.s.Resource(resourceName).Query(raw, query.Options{
 		Reads: func(string) error { return nil }})
 }
 
@@ -139,7 +141,7 @@ func (b *blog) answer(t *testing.T, resourceName, raw string) (string, error) {
 	if err != nil || again.String() != q.String() {
 		t.Errorf("%s is %s, and that %v %v", raw, q, again, err)
 	}
-	a, err := b.s.resource(resourceName).SelectList(t.Context(),
+	a, err := b.s.Resource(resourceName).SelectList(t.Context(),
 		&resource.ListAsk{Query: q, Pack: packAll}, resource.Options{NoCache: true})
 	if err != nil {
 		return "", err
@@ -367,7 +369,7 @@ func (b *blog) unmoved(t *testing.T) {
 		return b.ask(asks[i], o)
 	}
 	kept, changed := 0, make([]int, len(asks))
-	for end, rounds := time.Now().Add(length(time.Second)), 0; rounds < 20 ||
+	for end, rounds := time.Now().Add(testbed.Length(time.Second)), 0; rounds < 20 ||
 		time.Now().Before(end); rounds++ {
 		before := make([][]byte, len(asks))
 		for i := range asks {
@@ -380,7 +382,7 @@ func (b *blog) unmoved(t *testing.T) {
 			statements = append(statements, strings.Split(b.change(), "; ")...)
 		}
 		b.exec(statements...)
-		b.s.quiet()
+		b.s.Quiet()
 		for i := range asks {
 			a := ask(i, resource.Options{})
 			is := ask(i, resource.Options{NoCache: true}).Doc.Body()
@@ -396,7 +398,7 @@ func (b *blog) unmoved(t *testing.T) {
 			}
 		}
 	}
-	figures(t, "%d lists were answered from memory after changes; changed were %v", kept, changed)
+	testbed.Figures(t, "%d lists were answered from memory after changes; changed were %v", kept, changed)
 	if kept == 0 {
 		t.Error("nothing was kept")
 	}
@@ -408,7 +410,7 @@ func TestStress_EmbedsFollowDefinitions(t *testing.T) {
 	blogs(t, blogRows, func(t *testing.T, b *blog) {
 		const raw = "select=id,users!author(*)&id=eq.1"
 		ask := func() (body string, kept bool) {
-			r := b.s.resource("posts")
+			r := b.s.Resource("posts")
 			var s resource.Snapshot
 			defer s.End()
 			if doc, _ := r.LookupList(raw, 0, &s); doc != nil {
@@ -426,11 +428,11 @@ func TestStress_EmbedsFollowDefinitions(t *testing.T) {
 			return string(a.Doc.Body()), a.Origin == resource.HitMemory
 		}
 		keep := func() {
-			until(t, "the list is kept", func() bool { _, kept := ask(); return kept })
+			waittest.Until(t, "the list is kept", func() bool { _, kept := ask(); return kept })
 		}
 		keep()
 		b.exec("ALTER TABLE users ADD COLUMN age int DEFAULT 44")
-		until(t, "the new column is there", func() bool {
+		waittest.Until(t, "the new column is there", func() bool {
 			body, _ := ask()
 			return strings.Contains(body, `"age":44`)
 		})
@@ -438,14 +440,14 @@ func TestStress_EmbedsFollowDefinitions(t *testing.T) {
 		if body, _ := ask(); !strings.Contains(body, `"age":44`) {
 			t.Errorf("%s", body)
 		}
-		if err := b.s.resource("users").Invalidate(nil); err != nil {
+		if err := b.s.Resource("users").Invalidate(nil); err != nil {
 			t.Fatal(err)
 		}
 		if body, kept := ask(); kept {
 			t.Errorf("after all of users was invalidated memory still has %s", body)
 		}
 		b.exec("ALTER TABLE users DROP COLUMN age")
-		until(t, "the column is gone", func() bool {
+		waittest.Until(t, "the column is gone", func() bool {
 			body, _ := ask()
 			return !strings.Contains(body, `"age"`)
 		})

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -149,7 +150,7 @@ func (m *mass) questions() (list []*query.Query) {
 			q = fmt.Sprintf("author=eq.%d&state=eq.2&limit=3", a)
 			o.Count = query.CountExact
 		}
-		found, err := m.l.s.resource("post").Query(q, o)
+		found, err := m.l.s.Resource("post").Query(q, o)
 		if err != nil {
 			m.t.Fatalf("%s: %v", q, err)
 		}
@@ -161,7 +162,7 @@ func (m *mass) questions() (list []*query.Query) {
 // read asks for lists until ctx ends.
 func (m *mass) read(ctx context.Context, list []*query.Query) {
 	for ctx.Err() == nil {
-		a, err := m.l.s.resource("post").SelectList(ctx,
+		a, err := m.l.s.Resource("post").SelectList(ctx,
 			&resource.ListAsk{Query: list[rand.IntN(len(list))], Pack: packAll}, resource.Options{})
 		switch {
 		case err == nil:
@@ -170,7 +171,7 @@ func (m *mass) read(ctx context.Context, list []*query.Query) {
 				m.hits.Add(1)
 			}
 			if !waittest.Long() && *massWrites == 0 {
-				pause(ctx, 200*time.Microsecond) // hits alone would take a processor
+				testbed.Pause(ctx, 200*time.Microsecond) // hits alone would take a processor
 			}
 		case ctx.Err() == nil && source.ClassOf(err) != source.Unavailable:
 			m.t.Errorf("a reader: %v", err)
@@ -198,8 +199,8 @@ func (m *mass) compare(list []*query.Query) {
 // run writes rows beside readers, and compares.
 func (m *mass) run(src source.Source, mode source.FeedMode) {
 	m.t.Helper()
-	m.l = &lemma{t: m.t, name: "post", s: newStandOver(m.t, src, plan{mode: mode,
-		specs: []resource.Spec{spec("post"), spec("note")}, lists: 64 << 20})}
+	m.l = &lemma{t: m.t, name: "post", s: testbed.Over(m.t, src, testbed.Plan{Mode: mode,
+		Specs: []resource.Spec{testbed.Spec("post"), testbed.Spec("note")}, Lists: 64 << 20})}
 	list := m.questions()
 	begin, goal, kills := time.Now(), max(*massWrites, 2*massBurst()), 0
 	ctx, cancel := context.WithCancel(context.Background())
@@ -216,12 +217,12 @@ func (m *mass) run(src source.Source, mode source.FeedMode) {
 				kills++
 			}
 		}
-		m.l.s.quiet()
+		m.l.s.Quiet()
 		m.compare(list)
 	}
-	work(m.t, 0, &m.hits)
-	until(m.t, "at rest a list comes from memory", func() bool { m.compare(list); return m.kept > 0 })
-	figures(m.t, "%d rows written in %v, %d reads of lists beside them, %d from memory, the feed "+
+	testbed.Work(m.t, 0, &m.hits)
+	waittest.Until(m.t, "at rest a list comes from memory", func() bool { m.compare(list); return m.kept > 0 })
+	testbed.Figures(m.t, "%d rows written in %v, %d reads of lists beside them, %d from memory, the feed "+
 		"killed %d times; at rest %d lists compared, %d of them from memory: 0 stale", m.written,
 		time.Since(begin).Round(time.Second), m.reads.Load(), m.hits.Load(), kills, m.compared, m.kept)
 }
@@ -234,7 +235,7 @@ func newMass(t *testing.T) *mass {
 
 // killSenders kills the connections of feeds of PostgreSQL.
 func killSenders(t *testing.T, conn *pgx.Conn) {
-	number(t, conn, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication")
+	testbed.Number(t, conn, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_replication")
 }
 
 // killDump kills the connection of a feed of MariaDB, if there is one.
@@ -254,13 +255,13 @@ func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
 		"full": "ALTER TABLE post REPLICA IDENTITY FULL; ALTER TABLE note REPLICA IDENTITY FULL"} {
 		t.Run(name, func(t *testing.T) {
 			url := dbtest.Postgres(t)
-			conn := dial(t, url)
+			conn := testbed.Dial(t, url)
 			m := newMass(t)
-			m.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
+			m.exec = func(statements ...string) { testbed.MustExec(t, conn, strings.Join(statements, "; ")) }
 			m.kill = func() { killSenders(t, conn) }
 			m.fill()
 			m.exec(sql)
-			m.run(openPostgres(t, url), source.FeedLogical)
+			m.run(testbed.OpenPostgres(t, url), source.FeedLogical)
 		})
 	}
 }
@@ -268,7 +269,7 @@ func TestStressPostgres_ListsBesideMassWrites(t *testing.T) {
 // TestStressMariaDB_ListsBesideMassWrites is the same over the binary log.
 func TestStressMariaDB_ListsBesideMassWrites(t *testing.T) {
 	url := dbtest.MariaDB(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	m := newMass(t)
 	m.upsert = "VALUES(%s)"
 	m.exec = func(statements ...string) {
@@ -280,12 +281,12 @@ func TestStressMariaDB_ListsBesideMassWrites(t *testing.T) {
 	}
 	m.kill = func() { killDump(conn) }
 	m.fill()
-	m.run(openMariaDB(t, url), source.FeedBinlog)
+	m.run(testbed.OpenMariaDB(t, url), source.FeedBinlog)
 }
 
 // TestStressSQLite_ListsBesideMassWrites is the same over the hooks of SQLite.
 func TestStressSQLite_ListsBesideMassWrites(t *testing.T) {
-	src := openSQLite(t, filepath.Join(t.TempDir(), "mass.db"), sqlite.Options{Own: true})
+	src := testbed.OpenSQLite(t, filepath.Join(t.TempDir(), "mass.db"), sqlite.Options{Own: true})
 	m := newMass(t)
 	m.exec = func(statements ...string) {
 		if err := src.Exec(context.Background(), statements...); err != nil {

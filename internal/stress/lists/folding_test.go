@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // folding is a column of a collation that finds texts equal which are not the same: by
@@ -24,7 +25,7 @@ func folding(name, collation string) lemmaColumn {
 // database's where filters find texts that are not those which they name.
 func TestStressMariaDB_LemmaOfFolding(t *testing.T) {
 	url := dbtest.MariaDB(t)
-	conn := dialMariaDB(t, url)
+	conn := testbed.DialMariaDB(t, url)
 	collations := []string{"utf8mb4_general_ci", "utf8mb4_unicode_520_ci", "utf8mb4_bin"}
 	if dbtest.IsMySQL() {
 		collations = append(collations, "utf8mb4_0900_ai_ci")
@@ -45,6 +46,6 @@ func TestStressMariaDB_LemmaOfFolding(t *testing.T) {
 		}
 	}
 	l.exec(l.create()...)
-	l.begin(openMariaDB(t, url), source.FeedBinlog)
-	l.run(length(time.Second))
+	l.begin(testbed.OpenMariaDB(t, url), source.FeedBinlog)
+	l.run(testbed.Length(time.Second))
 }

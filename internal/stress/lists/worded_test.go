@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"slices"
@@ -10,6 +10,8 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // nestTables are parents with rows of another table within their documents; PostgreSQL's
@@ -23,7 +25,7 @@ const nestTables = `
 // nestSpec has a key that is not the primary key: of the parent's own row, too, the feed does
 // not tell what the key was.
 func nestSpec() resource.Spec {
-	s := spec("nests", source.Embed{Name: "birds", On: []string{"nest"},
+	s := testbed.Spec("nests", source.Embed{Name: "birds", On: []string{"nest"},
 		Spec: &source.Spec{Name: "birds", Table: "birds"}})
 	s.Table.Key = []string{"id"}
 	return s
@@ -51,14 +53,14 @@ func toldOf(w *resource.Watch) (keys []string) {
 // flagged, and what has moved is not.
 func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
 	t.Parallel()
-	server := dbtest.NewPostgres(t, logical)
-	conn := dial(t, server.URL())
-	mustExec(t, conn, nestTables)
-	s := newStand(t, server.URL(), plan{specs: []resource.Spec{nestSpec()}, mode: source.FeedLogical,
-		change: func(o *resource.SourceOptions) {
+	server := dbtest.NewPostgres(t, testbed.Logical)
+	conn := testbed.Dial(t, server.URL())
+	testbed.MustExec(t, conn, nestTables)
+	s := testbed.New(t, server.URL(), testbed.Plan{Specs: []resource.Spec{nestSpec()}, Mode: source.FeedLogical,
+		Change: func(o *resource.SourceOptions) {
 			o.StaleIfError, o.Audit = time.Hour, 200
 		}})
-	r := s.resource("nests")
+	r := s.Resource("nests")
 	get := func(key string) resource.Answer {
 		a, err := r.Get(t.Context(), row.Key(key), resource.Options{})
 		if err != nil {
@@ -69,7 +71,7 @@ func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
 	keys := []string{"1", "2", "3", "4", "77"} // the last one is not there
 	kept := func() {
 		for _, k := range keys {
-			until(t, "a hit of "+k, func() bool { return get(k).Origin == resource.HitMemory })
+			waittest.Until(t, "a hit of "+k, func() bool { return get(k).Origin == resource.HitMemory })
 		}
 	}
 	kept() // and watched from then on
@@ -96,8 +98,8 @@ func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
 	} {
 		kept()
 		toldOf(w)
-		mustExec(t, conn, step.write)
-		s.quiet()
+		testbed.MustExec(t, conn, step.write)
+		s.Quiet()
 		want := strings.Fields(step.moved)
 		told := slices.DeleteFunc(toldOf(w), func(k string) bool { // what nobody has counts not
 			return k != "*" && !slices.Contains(keys, k)
@@ -123,22 +125,22 @@ func TestStressPostgres_DocumentsOfUnknownParents(t *testing.T) {
 		t.Errorf("the words of nest 1: %+v, %v", words, err)
 	}
 
-	if st := s.stats(); st.Audited == 0 || st.AuditStale > 0 {
+	if st := s.Stats(); st.Audited == 0 || st.AuditStale > 0 {
 		t.Errorf("the auditor has found %d stale copies in %d", st.AuditStale, st.Audited)
 	}
 
 	// The database goes, and has told of a change of nest 1 before.
 	kept()
-	mustExec(t, conn, "UPDATE birds SET name = 'last' WHERE id = 1")
-	s.quiet()
+	testbed.MustExec(t, conn, "UPDATE birds SET name = 'last' WHERE id = 1")
+	s.Quiet()
 	server.Stop(dbtest.Immediate)
-	until(t, "the feed is lost", func() bool { return !s.fresh() })
-	until(t, "flagged answers", func() bool { return get("2").Origin == resource.HitStale })
+	waittest.Until(t, "the feed is lost", func() bool { return !s.Fresh() })
+	waittest.Until(t, "flagged answers", func() bool { return get("2").Origin == resource.HitStale })
 	if _, err := r.Get(t.Context(), "1", resource.Options{}); err == nil {
 		t.Error("what has moved is answered without the database")
 	}
 	server.Start()
-	until(t, "fresh feed", s.fresh)
+	waittest.Until(t, "fresh feed", s.Fresh)
 	kept()
 }
 
@@ -148,7 +150,7 @@ func TestStress_PathsTellWhoWatches(t *testing.T) {
 	socials(t, func(t *testing.T, b *social, knowsOld bool) {
 		b.t = t
 		readers := []string{"1", "2", "4", "5"}
-		w := b.s.resource("home").Watch(100)
+		w := b.s.Resource("home").Watch(100)
 		defer w.Close()
 		for _, step := range []struct{ write, moved string }{
 			{"INSERT INTO statuses VALUES (100, 2, 7)", "1"},
@@ -166,7 +168,7 @@ func TestStress_PathsTellWhoWatches(t *testing.T) {
 			}
 			toldOf(w)
 			b.exec(step.write)
-			b.s.quiet()
+			b.s.Quiet()
 			want := strings.Fields(step.moved)
 			told := slices.DeleteFunc(toldOf(w), func(k string) bool {
 				return k != "*" && !slices.Contains(readers, k)

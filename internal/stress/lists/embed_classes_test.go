@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // TestStress_EmbedsDependOnTheirRows: a list that embeds rows stays in memory when others of
@@ -71,7 +73,7 @@ func TestStress_EmbedsDependOnTheirRows(t *testing.T) {
 			kept := func() resource.ListAnswer {
 				t.Helper()
 				var a resource.ListAnswer
-				until(t, c.raw+" is in memory", func() bool {
+				waittest.Until(t, c.raw+" is in memory", func() bool {
 					a = b.ask(q, resource.Options{})
 					return a.Origin == resource.HitMemory
 				})
@@ -79,14 +81,14 @@ func TestStress_EmbedsDependOnTheirRows(t *testing.T) {
 			}
 			was := kept()
 			b.exec(c.unrelated...)
-			b.s.quiet()
+			b.s.Quiet()
 			if a := b.ask(q, resource.Options{}); a.Doc.Stamp() != was.Doc.Stamp() { // flagged or not
 				t.Errorf("%s?%s was read again after %q", c.of, c.raw, c.unrelated)
 			}
 			for _, statement := range c.related {
 				was = kept()
 				b.exec(statement)
-				b.s.quiet()
+				b.s.Quiet()
 				if a := b.ask(q, resource.Options{}); a.Doc.Stamp() == was.Doc.Stamp() {
 					t.Errorf("%s?%s is stale after %s: %s", c.of, c.raw, statement, a.Doc.Body())
 				}
@@ -114,11 +116,11 @@ func TestStress_EmbedsThroughManyLinks(t *testing.T) {
 				"UPDATE tags SET name = 'z' WHERE id = 149", "DELETE FROM tagged WHERE tag = 5",
 				"INSERT INTO tagged VALUES (3, 5)", "UPDATE tagged SET post = 1 WHERE tag = 5",
 				"UPDATE tagged SET post = 3 WHERE tag = 5"} {
-				until(t, raw+" is in memory", func() bool {
+				waittest.Until(t, raw+" is in memory", func() bool {
 					return b.ask(q, resource.Options{}).Origin == resource.HitMemory
 				})
 				b.exec(statement)
-				b.s.quiet()
+				b.s.Quiet()
 				a, is := b.ask(q, resource.Options{}), b.ask(q, resource.Options{NoCache: true})
 				if !bytes.Equal(a.Doc.Body(), is.Doc.Body()) {
 					t.Fatalf("%s is %s after %s, and in the database %s", raw, a.Doc.Body(), statement,
@@ -140,15 +142,15 @@ func TestStressPostgres_EmbedsByIdentity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := dbtest.Postgres(t)
-			conn := dial(t, url)
+			conn := testbed.Dial(t, url)
 			b := &blog{lemma: newLemma(t, nil)}
-			b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
+			b.exec = func(statements ...string) { testbed.MustExec(t, conn, strings.Join(statements, "; ")) }
 			b.exec(append(append(slices.Clone(blogTables), changingRows()...), sql)...)
 			var specs []resource.Spec
 			for _, name := range []string{"users", "posts", "comments", "tags", "tagged", "details"} {
-				specs = append(specs, spec(name))
+				specs = append(specs, testbed.Spec(name))
 			}
-			b.s = newStandOver(t, openPostgres(t, url), plan{specs: specs, mode: source.FeedLogical})
+			b.s = testbed.Over(t, testbed.OpenPostgres(t, url), testbed.Plan{Specs: specs, Mode: source.FeedLogical})
 			b.next = 20
 			b.unmoved(t)
 		})
@@ -173,7 +175,7 @@ func TestStress_EmbedsByTexts(t *testing.T) {
 			b.exec(fmt.Sprintf("UPDATE towns SET land = '%s' WHERE id = %d", texts[b.rng.IntN(len(texts))],
 				1+b.rng.IntN(4)), fmt.Sprintf("UPDATE lands SET name = '%d' WHERE code = '%s'", b.rng.IntN(3),
 				texts[b.rng.IntN(2)]))
-			b.s.quiet()
+			b.s.Quiet()
 			for of, raw := range map[string]string{"lands": "select=code,towns(id)&code=eq.AB",
 				"towns": "select=id,lands(name)&id=in.(1,2,4)&order=id"} {
 				b.name = of

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
+	"github.com/hotrow/hotrow/internal/testbed"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -116,9 +117,9 @@ func (k *cachingClient) stale(ctx context.Context) string {
 func TestStress_WatchersKeepNothingStale(t *testing.T) {
 	comments := source.Embed{Name: "comments", On: []string{"post"},
 		Spec: &source.Spec{Name: "comments", Table: "comments"}}
-	threads := spec("posts", comments)
+	threads := testbed.Spec("posts", comments)
 	threads.Table.Name = "threads"
-	p := plan{specs: []resource.Spec{threads}, memory: 48 << 10}
+	p := testbed.Plan{Specs: []resource.Spec{threads}, Memory: 48 << 10}
 	blogsOf(t, changingRows(), p, func(t *testing.T, b *blog) {
 		b.next = 20
 		ctx, cancel := context.WithCancel(t.Context())
@@ -129,7 +130,7 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 		defer cancel()
 		clients := make([]*cachingClient, 3)
 		for i := range clients {
-			k := &cachingClient{r: b.s.resource("threads"), told: make(map[row.Key]int),
+			k := &cachingClient{r: b.s.Resource("threads"), told: make(map[row.Key]int),
 				have: make(map[keptAs][]byte)}
 			k.w = k.r.Watch(1000)
 			clients[i] = k
@@ -143,7 +144,7 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 						return
 					}
 					answers.Add(1)
-					pause(ctx, 50*time.Microsecond)
+					testbed.Pause(ctx, 50*time.Microsecond)
 				}
 			})
 		}
@@ -162,19 +163,19 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 				took := time.Duration(b.rng.IntN(2000)) * time.Microsecond
 				writing.Unlock()
 				writes.Add(1)
-				pause(ctx, took)
+				testbed.Pause(ctx, took)
 			}
 		})
 		kept := 0
-		for end := time.Now().Add(length(time.Second)); time.Now().Before(end) || kept < 20; {
-			pause(ctx, time.Duration(20+rand.IntN(100))*time.Millisecond)
+		for end := time.Now().Add(testbed.Length(time.Second)); time.Now().Before(end) || kept < 20; {
+			testbed.Pause(ctx, time.Duration(20+rand.IntN(100))*time.Millisecond)
 			kept += b.compareCaches(t, &writing, clients)
 		}
-		work(t, 0, &writes, &answers, &own)
-		figures(t, "%d writes, %d of them through hotrow, beside %d reads; at rest %d documents of watchers "+
+		testbed.Work(t, 0, &writes, &answers, &own)
+		testbed.Figures(t, "%d writes, %d of them through hotrow, beside %d reads; at rest %d documents of watchers "+
 			"compared; %d evicted", writes.Load(), own.Load(), answers.Load(), kept,
-			b.s.memory.Stats().Evictions)
-		if b.s.memory.Stats().Evictions == 0 {
+			b.s.Memory.Stats().Evictions)
+		if b.s.Memory.Stats().Evictions == 0 {
 			t.Error("memory had room for all")
 		}
 	})
@@ -183,7 +184,7 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 // move moves a comment to another post through hotrow, if there is such a comment.
 func (b *blog) move(t *testing.T) {
 	t.Helper()
-	url := fmt.Sprintf("http://%s/comments/%d", b.s.addr, 1+b.rng.IntN(b.next))
+	url := fmt.Sprintf("http://%s/comments/%d", b.s.Addr, 1+b.rng.IntN(b.next))
 	body := fmt.Sprintf(`{"post": %d}`, 1+b.rng.IntN(8))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, url, strings.NewReader(body))
 	if err != nil {
@@ -207,7 +208,7 @@ func (b *blog) compareCaches(t *testing.T, writing *sync.Mutex, clients []*cachi
 	t.Helper()
 	writing.Lock()
 	defer writing.Unlock()
-	b.s.quiet()
+	b.s.Quiet()
 	for _, k := range clients {
 		began := time.Now()
 		for stale := k.stale(t.Context()); stale != ""; stale = k.stale(t.Context()) {

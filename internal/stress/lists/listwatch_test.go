@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // A watchedList is a list that is followed.
@@ -61,10 +62,10 @@ func TestStress_WatchedLists(t *testing.T) {
 				t.Fatalf("%s?%s: %v", a.of, a.raw, err)
 			}
 			lists[i] = &watchedList{of: a.of, as: row.Format(i % 2), ask: &resource.ListAsk{Query: q, Pack: packAll}}
-			following.Go(func() { lists[i].follow(ctx, b.s.resource(a.of)) })
+			following.Go(func() { lists[i].follow(ctx, b.s.Resource(a.of)) })
 		}
 		writes, cuts := 0, 0
-		for end := time.Now().Add(length(time.Second)); time.Now().Before(end) || writes < 100; writes++ {
+		for end := time.Now().Add(testbed.Length(time.Second)); time.Now().Before(end) || writes < 100; writes++ {
 			b.exec(strings.Split(b.change(), "; ")...)
 			if writes%100 == 99 && strings.HasSuffix(t.Name(), "postgres") {
 				b.exec("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active")
@@ -72,13 +73,13 @@ func TestStress_WatchedLists(t *testing.T) {
 			}
 			time.Sleep(time.Duration(b.rng.IntN(10)) * time.Millisecond)
 		}
-		b.s.quiet()
+		b.s.Quiet()
 		began := time.Now()
 		for i, w := range lists {
 			b.name = w.of
 			is := b.ask(w.ask.Query, resource.Options{NoCache: true, Format: w.as}).Doc.Body()
 			for told := w.body.Load(); told == nil || !bytes.Equal(*told, is); told = w.body.Load() {
-				if time.Since(began) > patience {
+				if time.Since(began) > testbed.Patience {
 					t.Fatalf("of %s?%s is known\n%s\nand it is\n%s", w.of, w.ask.Query, *told, is)
 				}
 				time.Sleep(time.Millisecond)
@@ -95,7 +96,7 @@ func TestStress_WatchedLists(t *testing.T) {
 				t.Errorf("%s?%s: %v", w.of, w.ask.Query, w.err)
 			}
 		}
-		figures(t, "%d writes and %d cuts of the feed, %d changes of %d lists were told", writes, cuts, told,
+		testbed.Figures(t, "%d writes and %d cuts of the feed, %d changes of %d lists were told", writes, cuts, told,
 			len(lists))
 		if told < 3*len(lists) {
 			t.Errorf("%d changes were told", told)

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
 )
 
 // A spelledTable has a key of a type by which texts are equal that are not the same.
@@ -37,7 +38,7 @@ type spellings struct {
 	t      *testing.T
 	rng    *rand.Rand
 	src    source.Source
-	stand  *stand
+	stand  *testbed.Bed
 	tables []spelledTable
 	plans  []source.Plan
 	exec   func(statements ...string) error
@@ -51,10 +52,10 @@ func newSpellings(t *testing.T, src source.Source, mode source.FeedMode, tables 
 	t.Logf("seed %d", seed)
 	s := &spellings{t: t, rng: rand.New(rand.NewPCG(seed, 0)), src: src, tables: tables}
 	s.exec = func(statements ...string) error { return src.Exec(context.Background(), statements...) }
-	p := plan{mode: mode}
+	p := testbed.Plan{Mode: mode}
 	for i, table := range tables {
 		columns := fmt.Sprintf("k %s NOT NULL, v int NOT NULL, PRIMARY KEY (k)", table.key)
-		served := spec(table.name)
+		served := testbed.Spec(table.name)
 		switch {
 		case table.list:
 			columns = fmt.Sprintf("g int NOT NULL, k %s NOT NULL, v int NOT NULL, PRIMARY KEY (g, k)", table.key)
@@ -71,7 +72,7 @@ func newSpellings(t *testing.T, src source.Source, mode source.FeedMode, tables 
 				t.Fatal(err)
 			}
 		}
-		p.specs = append(p.specs, served)
+		p.Specs = append(p.Specs, served)
 		compiled, err := src.Compile(t.Context(), served.Table)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +83,7 @@ func newSpellings(t *testing.T, src source.Source, mode source.FeedMode, tables 
 		s.plans = append(s.plans, compiled)
 	}
 	s.install(mode)
-	s.stand = newStandOver(t, src, p)
+	s.stand = testbed.Over(t, src, p)
 	return s
 }
 
@@ -157,7 +158,7 @@ func (s *spellings) own(rng *rand.Rand) {
 		}
 		w.Op, w.Input = source.OpReplace, in
 	}
-	_, _ = s.stand.resource(s.tables[at].name).Write(s.t.Context(), w) // or no row can have the key
+	_, _ = s.stand.Resource(s.tables[at].name).Write(s.t.Context(), w) // or no row can have the key
 }
 
 func (s *spellings) key(rng *rand.Rand, at int) row.Key {
@@ -183,7 +184,7 @@ func (s *spellings) beside() {
 				default:
 					at := rng.IntN(len(s.tables))
 					o := resource.Options{NoCache: rng.IntN(8) == 0, Format: row.Format(rng.IntN(2))}
-					_, _ = s.stand.resource(s.tables[at].name).Get(s.t.Context(), s.key(rng, at), o)
+					_, _ = s.stand.Resource(s.tables[at].name).Get(s.t.Context(), s.key(rng, at), o)
 				}
 			}
 		})
@@ -195,7 +196,7 @@ func (s *spellings) beside() {
 // are those of the database, and the second comes from memory.
 func (s *spellings) compare(n int) {
 	t := s.t
-	s.stand.quiet()
+	s.stand.Quiet()
 	for at := range s.tables {
 		var keys []row.Key
 		for range n {
@@ -214,7 +215,7 @@ func (s *spellings) compare(n int) {
 }
 
 func (s *spellings) compareOne(at int, k row.Key, want *source.Loaded) {
-	t, r := s.t, s.stand.resource(s.tables[at].name)
+	t, r := s.t, s.stand.Resource(s.tables[at].name)
 	body, key := "", k
 	if want.Found() {
 		body, key = string(s.plans[at].Shape().AppendJSON(nil, want.Values)), want.Key
@@ -234,7 +235,7 @@ func (s *spellings) compareOne(at int, k row.Key, want *source.Loaded) {
 		}
 		// A fence that is late on a busy machine closes the gate.
 		for busy := 0; ask == 1 && a.Origin != resource.HitMemory; busy++ {
-			s.stand.quiet()
+			s.stand.Quiet()
 			if a, err = r.Get(t.Context(), k, resource.Options{}); err != nil || busy == 100 {
 				t.Fatalf("%s: %q (%q) does not come from memory: %v, %v", s.tables[at].name, k, body, a.Origin, err)
 			}
@@ -253,7 +254,8 @@ func (s *spellings) run(d time.Duration) {
 		s.beside()
 		s.compare(40)
 	}
-	figures(s.t, "%d keys of %d tables compared, %d without a row, %d of rows with another text", s.asked.Load(),
+	testbed.Figures(s.t, "%d keys of %d tables compared, %d without a row, %d of rows with another text",
+		s.asked.Load(),
 		len(s.tables), s.absent.Load(), s.others.Load())
 }
 
@@ -286,8 +288,8 @@ func TestStressMariaDB_KeysOfManySpellings(t *testing.T) {
 		spelledTable{name: "enums", key: "enum('Ab', 'ac', 'ß') COLLATE utf8mb4_general_ci",
 			texts: []string{"ab", "AB", "Ab ", "AC", "ac", "ß", "ss", "S", "s", "x"}},
 		spelledTable{name: "decimals", key: "decimal(6,2)", texts: []string{"1.5", "1.50", "2", "2.00", "-0", "0"}})
-	s := newSpellings(t, openMariaDB(t, url), source.FeedBinlog, tables)
-	s.run(length(time.Second))
+	s := newSpellings(t, testbed.OpenMariaDB(t, url), source.FeedBinlog, tables)
+	s.run(testbed.Length(time.Second))
 }
 
 func TestStress_KeysOfManySpellings(t *testing.T) {
@@ -295,14 +297,14 @@ func TestStress_KeysOfManySpellings(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			url := dbtest.Postgres(t, dbtest.Setup("CREATE EXTENSION citext",
 				"CREATE COLLATION nd (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"))
-			s := newSpellings(t, openPostgres(t, url), mode, []spelledTable{
+			s := newSpellings(t, testbed.OpenPostgres(t, url), mode, []spelledTable{
 				{name: "ci", key: "citext"}, {name: "asked", query: "SELECT k, v FROM ci WHERE k = :k"},
 				{name: "fixed", key: "char(12)"},
 				{name: "nondeterministic", key: "varchar(12) COLLATE nd"},
 				{name: "pairs", key: "citext", list: true}, {name: "others", key: "citext", unique: true},
 				{name: "numbers", key: "numeric", texts: []string{"1.5", "1.50", "2", "2.00", "0", "0.0", "NaN"}},
 			})
-			s.run(length(time.Second))
+			s.run(testbed.Length(time.Second))
 		})
 	}
 }
@@ -310,7 +312,7 @@ func TestStress_KeysOfManySpellings(t *testing.T) {
 func TestStressSQLite_KeysOfManySpellings(t *testing.T) {
 	path := dbtest.SQLite(t)
 	dbtest.SQLiteShell(t, path, "PRAGMA journal_mode = wal")
-	src := openSQLite(t, path, sqlite.Options{})
+	src := testbed.OpenSQLite(t, path, sqlite.Options{})
 	s := newSpellings(t, src, source.FeedSQLite, []spelledTable{
 		{name: "ci", key: "TEXT COLLATE NOCASE"}, {name: "asked", query: "SELECT k, v FROM ci WHERE k = :k"},
 		{name: "padded", key: "TEXT COLLATE RTRIM"},
@@ -318,5 +320,5 @@ func TestStressSQLite_KeysOfManySpellings(t *testing.T) {
 		{name: "others", key: "TEXT COLLATE NOCASE", unique: true},
 		{name: "numbers", key: "NUMERIC", texts: []string{"1.5", "1.50", "2", "2.00", "0", "0.0", "x"}},
 	})
-	s.run(length(time.Second))
+	s.run(testbed.Length(time.Second))
 }

@@ -1,4 +1,4 @@
-package stress
+package lists
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
+	"github.com/hotrow/hotrow/internal/testbed"
+	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // socialTables are those of a timeline, after Mastodon's: accounts follow accounts and write
@@ -64,7 +66,7 @@ func paths(t testing.TB, depends ...string) (list []source.Dep) {
 }
 
 func querySpec(t testing.TB, name, query, key string, depends ...string) resource.Spec {
-	s := spec(name)
+	s := testbed.Spec(name)
 	s.Writable = false
 	s.Table = &source.Spec{Name: name, Query: query, Key: []string{key}, Depends: paths(t, depends...)}
 	return s
@@ -72,7 +74,7 @@ func querySpec(t testing.TB, name, query, key string, depends ...string) resourc
 
 func socialSpecs(t testing.TB) []resource.Spec {
 	return []resource.Spec{
-		spec("accounts"), spec("statuses"), spec("follows"), spec("likes"),
+		testbed.Spec("accounts"), testbed.Spec("statuses"), testbed.Spec("follows"), testbed.Spec("likes"),
 		querySpec(t, "home", homeQuery, "account_id", "accounts:id",
 			"statuses.account_id -> follows.target_id -> follows.account_id -> :key"),
 		querySpec(t, "likes_of", likesQuery, "account_id",
@@ -83,7 +85,7 @@ func socialSpecs(t testing.TB) []resource.Spec {
 // A social is these tables served over one database.
 type social struct {
 	t    *testing.T
-	s    *stand
+	s    *testbed.Bed
 	exec func(statements ...string) // in one transaction
 }
 
@@ -96,9 +98,9 @@ func socials(t *testing.T, fn func(t *testing.T, b *social, knowsOld bool)) {
 		{"notify", "", source.FeedNotify}} {
 		t.Run("postgres_"+v.name, func(t *testing.T) {
 			url := dbtest.Postgres(t)
-			conn := dial(t, url)
+			conn := testbed.Dial(t, url)
 			b := &social{t: t}
-			b.exec = func(statements ...string) { mustExec(t, conn, strings.Join(statements, "; ")) }
+			b.exec = func(statements ...string) { testbed.MustExec(t, conn, strings.Join(statements, "; ")) }
 			b.exec(socialTables...)
 			for _, table := range []string{"accounts", "statuses", "follows", "likes"} {
 				if v.identity != "" {
@@ -106,15 +108,15 @@ func socials(t *testing.T, fn func(t *testing.T, b *social, knowsOld bool)) {
 				}
 			}
 			if v.mode == source.FeedNotify {
-				applyDoctor(t, url, socialSpecs(t))
+				testbed.ApplyDoctor(t, url, socialSpecs(t))
 			}
-			b.s = newStandOver(t, openPostgres(t, url), plan{specs: socialSpecs(t), mode: v.mode})
+			b.s = testbed.Over(t, testbed.OpenPostgres(t, url), testbed.Plan{Specs: socialSpecs(t), Mode: v.mode})
 			fn(t, b, v.name != "default")
 		})
 	}
 	t.Run("mariadb", func(t *testing.T) {
 		url := dbtest.MariaDB(t)
-		conn := dialMariaDB(t, url)
+		conn := testbed.DialMariaDB(t, url)
 		b := &social{t: t}
 		b.exec = func(statements ...string) {
 			for _, s := range dbtest.SQLs(append(append([]string{"BEGIN"}, statements...), "COMMIT")...) {
@@ -124,11 +126,11 @@ func socials(t *testing.T, fn func(t *testing.T, b *social, knowsOld bool)) {
 			}
 		}
 		b.exec(socialTables...)
-		b.s = newStandOver(t, openMariaDB(t, url), plan{specs: socialSpecs(t), mode: source.FeedBinlog})
+		b.s = testbed.Over(t, testbed.OpenMariaDB(t, url), testbed.Plan{Specs: socialSpecs(t), Mode: source.FeedBinlog})
 		fn(t, b, true)
 	})
 	t.Run("sqlite", func(t *testing.T) {
-		src := openSQLite(t, filepath.Join(t.TempDir(), "social.db"), sqlite.Options{Own: true})
+		src := testbed.OpenSQLite(t, filepath.Join(t.TempDir(), "social.db"), sqlite.Options{Own: true})
 		b := &social{t: t}
 		b.exec = func(statements ...string) {
 			if err := src.Exec(context.Background(), statements...); err != nil {
@@ -136,14 +138,14 @@ func socials(t *testing.T, fn func(t *testing.T, b *social, knowsOld bool)) {
 			}
 		}
 		b.exec(socialTables...)
-		b.s = newStandOver(t, src, plan{specs: socialSpecs(t), mode: source.FeedAuto})
+		b.s = testbed.Over(t, src, testbed.Plan{Specs: socialSpecs(t), Mode: source.FeedAuto})
 		fn(t, b, true)
 	})
 }
 
 func (b *social) get(of string, key row.Key, o resource.Options) resource.Answer {
 	b.t.Helper()
-	a, err := b.s.resource(of).Get(b.t.Context(), key, o)
+	a, err := b.s.Resource(of).Get(b.t.Context(), key, o)
 	if err != nil {
 		b.t.Fatalf("%s/%s: %v", of, key, err)
 	}
@@ -153,7 +155,7 @@ func (b *social) get(of string, key row.Key, o resource.Options) resource.Answer
 // kept returns the answer that memory has.
 func (b *social) kept(of string, key row.Key) (a resource.Answer) {
 	b.t.Helper()
-	until(b.t, fmt.Sprintf("%s/%s is in memory", of, key), func() bool {
+	waittest.Until(b.t, fmt.Sprintf("%s/%s is in memory", of, key), func() bool {
 		a = b.get(of, key, resource.Options{})
 		return a.Origin == resource.HitMemory
 	})
@@ -204,7 +206,7 @@ func TestStress_PathsDropWhoFollows(t *testing.T) {
 		} {
 			was := b.kept(step.of, step.key)
 			b.exec(step.write)
-			b.s.quiet()
+			b.s.Quiet()
 			a := b.get(step.of, step.key, resource.Options{})
 			is := b.get(step.of, step.key, resource.Options{NoCache: true})
 			if !bytes.Equal(a.Doc.Body(), is.Doc.Body()) {
@@ -243,7 +245,7 @@ func TestStress_PathsBesideWriters(t *testing.T) {
 				b.exec(socialWrite(rng, next, accounts))
 				writing.Unlock()
 				commits.Add(1)
-				pause(ctx, time.Duration(rng.IntN(3))*time.Millisecond)
+				testbed.Pause(ctx, time.Duration(rng.IntN(3))*time.Millisecond)
 			}
 		})
 		for r := range 4 {
@@ -254,7 +256,7 @@ func TestStress_PathsBesideWriters(t *testing.T) {
 					if rng.IntN(2) == 0 {
 						of = "likes_of"
 					}
-					a, err := b.s.resource(of).Get(ctx, key, resource.Options{})
+					a, err := b.s.Resource(of).Get(ctx, key, resource.Options{})
 					if err != nil && ctx.Err() == nil {
 						t.Errorf("%s/%s: %v", of, key, err)
 						return
@@ -262,20 +264,20 @@ func TestStress_PathsBesideWriters(t *testing.T) {
 					if reads.Add(1); a.Origin == resource.HitMemory {
 						hits.Add(1)
 					}
-					pause(ctx, 200*time.Microsecond)
+					testbed.Pause(ctx, 200*time.Microsecond)
 				}
 			})
 		}
 		stale, compared := 0, 0
-		for end := time.Now().Add(length(time.Second / 2)); time.Now().Before(end); {
-			pause(ctx, time.Duration(100+rand.IntN(200))*time.Millisecond)
+		for end := time.Now().Add(testbed.Length(time.Second / 2)); time.Now().Before(end); {
+			testbed.Pause(ctx, time.Duration(100+rand.IntN(200))*time.Millisecond)
 			s, c := b.atRest(&writing, accounts)
 			stale, compared = stale+s, compared+c
 		}
-		work(t, 0, &commits, &hits)
+		testbed.Work(t, 0, &commits, &hits)
 		cancel()
 		wg.Wait()
-		figures(t, "%d commits beside %d reads, %d of them hits; %d compared, %d stale", commits.Load(),
+		testbed.Figures(t, "%d commits beside %d reads, %d of them hits; %d compared, %d stale", commits.Load(),
 			reads.Load(), hits.Load(), compared, stale)
 		if stale > 0 || commits.Load() == 0 || hits.Load() == 0 || compared == 0 {
 			t.Error("an answer was stale, or a part of the test has done nothing")
@@ -311,7 +313,7 @@ func (b *social) atRest(writing *sync.Mutex, accounts int) (stale, compared int)
 	b.t.Helper()
 	writing.Lock()
 	defer writing.Unlock()
-	b.s.quiet()
+	b.s.Quiet()
 	for id := 1; id <= accounts; id++ {
 		for _, of := range []string{"home", "likes_of"} {
 			key := row.Key(fmt.Sprint(id))
@@ -333,9 +335,9 @@ func (b *social) atRest(writing *sync.Mutex, accounts int) (stale, compared int)
 func TestStress_PathsReadYourWrites(t *testing.T) {
 	socials(t, func(t *testing.T, b *social, _ bool) {
 		b.t = t
-		statuses := b.s.resource("statuses")
+		statuses := b.s.Resource("statuses")
 		key := row.Key("1")
-		w := b.s.resource("home").Watch(100)
+		w := b.s.Resource("home").Watch(100)
 		defer w.Close()
 		for i := range 20 {
 			b.kept("home", key)
@@ -358,7 +360,7 @@ func TestStress_PathsReadYourWrites(t *testing.T) {
 				select {
 				case e := <-w.C:
 					told = e.Reset || e.Key == key
-				case <-time.After(patience):
+				case <-time.After(testbed.Patience):
 					t.Fatal("who watches was not told of the write")
 				}
 			}
@@ -377,13 +379,13 @@ func TestStress_PathsOverTheLimit(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("(%d, 5, %d)", 5000+i, 100+i))
 		}
 		b.exec("INSERT INTO follows VALUES " + strings.Join(rows, ", "))
-		b.s.quiet()
+		b.s.Quiet()
 		// drops reports whether a write drops the document.
 		drops := func(write string) bool {
 			t.Helper()
 			was := b.kept("home", "5")
 			b.exec(write)
-			b.s.quiet()
+			b.s.Quiet()
 			a := b.get("home", "5", resource.Options{})
 			kept := b.kept("home", "5")
 			is := b.get("home", "5", resource.Options{NoCache: true}) // which is kept, too
@@ -394,7 +396,7 @@ func TestStress_PathsOverTheLimit(t *testing.T) {
 		}
 		over := func(want bool) {
 			t.Helper()
-			if n := b.s.resource("home").Stats().Over; (n > 0) != want {
+			if n := b.s.Resource("home").Stats().Over; (n > 0) != want {
 				t.Errorf("%d documents are counted that depend on all rows, want some: %v", n, want)
 			}
 		}
@@ -437,7 +439,7 @@ func TestStress_PathsOverTheLimit(t *testing.T) {
 func TestStress_PathsHitOnTheLoop(t *testing.T) {
 	socials(t, func(t *testing.T, b *social, _ bool) {
 		b.t = t
-		home, accounts := b.s.resource("home"), b.s.resource("accounts")
+		home, accounts := b.s.Resource("home"), b.s.Resource("accounts")
 		b.kept("home", "1")
 		b.kept("accounts", "1")
 		b.kept("accounts", "2")
@@ -463,12 +465,12 @@ func TestStress_PathsHitOnTheLoop(t *testing.T) {
 			_, state, _ := home.Lookup("1", row.FormatJSON, &s)
 			return state
 		}
-		until(t, "hits", func() bool { return one() == resource.Hit && together() == 4 })
+		waittest.Until(t, "hits", func() bool { return one() == resource.Hit && together() == 4 })
 		if n := testing.AllocsPerRun(100, func() { one() }); n > 0 {
 			t.Errorf("a hit makes %v allocations", n)
 		}
 		b.exec("INSERT INTO statuses VALUES (100, 2, 7)")
-		b.s.quiet()
+		b.s.Quiet()
 		if state, found := one(), together(); state != resource.Miss || found != 2 {
 			t.Errorf("after a write: state %v, and %d of 4 together", state, found)
 		}
