@@ -110,22 +110,26 @@ func (f *revision) write(ctx context.Context, w *Write, h *writeIntent) (*source
 	defer release()
 	change := &source.Write{
 		Op: w.Op, Key: w.Key, Input: w.Input, Identify: w.Identify,
-		Touch: func(changes []source.Change, at source.Position) {
-			f.src.apply.Lock()
-			defer f.src.apply.Unlock()
-			invalidations := f.src.invalidations(&source.Tx{Changes: changes})
-			h.changes, h.served = append(h.changes, changes...), f.src.served.Load()
-			f.src.count(invalidations, func(c *counts) *atomic.Uint64 { return &c.written })
-			h.hold(invalidations)
-			dropWriteThroughs(h.writeThroughs) // of a try that came to nothing
-			h.leaseWriteThrough(at)
-		},
+		Touch: h.touch,
 	}
 	change.Check = f.checker(w)
 	begin := monotonic()
 	written, err := f.plan.Write(ctx, change)
 	f.src.observe("write", monotonic()-begin, err)
 	return written, err
+}
+
+// touch holds what the transaction of the write changes, before it commits.
+func (h *writeIntent) touch(changes []source.Change, at source.Position) {
+	u := h.f.src
+	u.apply.Lock()
+	defer u.apply.Unlock()
+	invalidations := u.invalidations(&source.Tx{Changes: changes})
+	h.changes, h.served = append(h.changes, changes...), u.served.Load()
+	u.count(invalidations, func(c *counts) *atomic.Uint64 { return &c.written })
+	h.hold(invalidations)
+	dropWriteThroughs(h.writeThroughs) // of a try that came to nothing
+	h.leaseWriteThrough(at)
 }
 
 // checker returns what looks at the document as it is before w changes it: nil where
@@ -183,10 +187,8 @@ func matches(tags []string, tag string) bool {
 // result is the answer to a write that has been committed. doc is the document, if it
 // has been made.
 func (f *revision) result(w *Write, written *source.Written, doc *row.Document) Result {
-	p := f.src.domain.Applied()
-	t := f.src.token(p)
-	f.src.domain.Saw(p, fresh.Position(written.Position))
-	a := Answer{Key: written.Loaded.Key, Origin: Requested, Token: t.Showing(written.Position)}
+	a := f.answerTo(written.Position)
+	a.Key = written.Loaded.Key
 	switch {
 	case doc != nil:
 		a.Doc = doc
@@ -196,6 +198,14 @@ func (f *revision) result(w *Write, written *source.Written, doc *row.Document) 
 		a.Key, a.Doc = w.Key, row.NoRow(row.Stamp{})
 	}
 	return Result{Answer: a, Created: written.Created, Mark: written.Mark}
+}
+
+// answerTo returns where the answer to a write is from that has this position.
+func (f *revision) answerTo(pos source.Position) Answer {
+	p := f.src.domain.Applied()
+	t := f.src.token(p)
+	f.src.domain.Saw(p, fresh.Position(pos))
+	return Answer{Origin: Requested, Token: t.Showing(pos)}
 }
 
 // writeIntent is what one write keeps from being stored.

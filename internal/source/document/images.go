@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -123,7 +124,7 @@ func (wr *writer) images(
 		}
 		cols := n.imageColumns(d)
 		st := Statement{Node: n, Keys: len(some), SQL: sql}
-		if !ofParent && !wr.plan.keys.Wide() {
+		if slices.Equal(by, n.KeyCols) && !ofParent && !wr.plan.keys.Wide() {
 			st.Use = UseByKey
 		}
 		err := wr.c.Query(ctx, &st, args, func(r Row) error {
@@ -161,10 +162,10 @@ func (n *Node) imageStatement(
 ) (string, []any, bool) {
 	if d.Match != nil {
 		where, args, ok := d.Match(n, by, keys, 0)
-		return n.imageSQL(d, where, lock), args, ok
+		return n.imageSQL(d, where, 0, lock), args, ok
 	}
 	args, ok := n.KeyArgs(by, keys[0])
-	return n.imageSQL(d, d.oneOf(n, by, 1), lock), args, ok
+	return n.imageSQL(d, d.oneOf(n, by, 1), 0, lock), args, ok
 }
 
 // imageColumns returns the columns that an image of a row of n is made of.
@@ -179,8 +180,8 @@ func (n *Node) imageColumns(d *Dialect) []Column {
 		func(col Column) bool { return !col.InTuple() })
 }
 
-// imageSQL returns the statement that reads images.
-func (n *Node) imageSQL(d *Dialect, where string, lock bool) string {
+// imageSQL returns the statement that reads images, so many at most; 0: of all rows.
+func (n *Node) imageSQL(d *Dialect, where string, most int, lock bool) string {
 	var exprs []string
 	if d.Version != "" {
 		exprs = append(exprs, strings.ReplaceAll(d.Version, "%s", n.Alias))
@@ -194,6 +195,9 @@ func (n *Node) imageSQL(d *Dialect, where string, lock bool) string {
 	}
 	sql := "SELECT " + strings.Join(exprs, ", ") + " FROM " + n.aliased(d, n.Table.From) +
 		" WHERE " + where + " ORDER BY " + strings.Join(order, ", ")
+	if most > 0 {
+		sql += fmt.Sprintf(" LIMIT %d", most)
+	}
 	if lock {
 		sql += strings.ReplaceAll(d.Lock, "%s", n.Alias)
 	}
@@ -241,8 +245,11 @@ func (wr *writer) changes(ctx context.Context) ([]source.Change, error) {
 	for _, n := range wr.plan.Nodes() {
 		before := wr.before[n]
 		keys := slices.Sorted(maps.Keys(before))
-		if n == wr.plan.Root && wr.key != "" && !slices.Contains(keys, wr.key) {
-			keys = append(keys, wr.key)
+		if n == wr.plan.Root {
+			keys = slices.AppendSeq(keys, maps.Keys(wr.made))
+			if wr.key != "" && !slices.Contains(keys, wr.key) {
+				keys = append(keys, wr.key)
+			}
 		}
 		after, err := wr.images(ctx, n, n.KeyCols, keys, false)
 		if err != nil {

@@ -181,14 +181,14 @@ func NoKey(n *Node) error {
 			n.Name, strings.Join(Names(n.KeyCols), ", "))}
 }
 
-// update changes the row of n with this key to what the body says. A row that is
+// update changes the rows of n with these keys to what the body says. A row that is
 // given as a whole (that of a replaced document, and every embedded one: RFC 7396
 // replaces arrays) gets the defaults of the columns that the body leaves out. A
 // child's parent stays: the body may name it, but not another.
 func (wr *writer) update(
-	ctx context.Context, n *Node, in *row.Input, key, parent row.Key, whole bool,
+	ctx context.Context, n *Node, in *row.Input, keys []row.Key, parent row.Key, whole bool,
 ) error {
-	st, args, err := n.updating(wr.plan.Dialect, in, key, parent, whole)
+	st, args, err := n.updating(wr.plan.Dialect, in, keys, parent, whole)
 	if err != nil || st == nil {
 		return err
 	}
@@ -199,10 +199,12 @@ func (wr *writer) update(
 // updating returns the statement of update and its arguments; nil when there is nothing
 // to change.
 func (n *Node) updating(
-	d *Dialect, in *row.Input, key, parent row.Key, whole bool,
+	d *Dialect, in *row.Input, keys []row.Key, parent row.Key, whole bool,
 ) (*Statement, []any, error) {
-	if err := n.checkKey(in, n.KeyCols, key); err != nil {
-		return nil, nil, err
+	for _, key := range keys {
+		if err := n.checkKey(in, n.KeyCols, key); err != nil {
+			return nil, nil, err
+		}
 	}
 	if parent != "" {
 		if err := n.checkKey(in, n.On, parent); err != nil {
@@ -227,13 +229,17 @@ func (n *Node) updating(
 	if len(sets) == 0 {
 		return nil, nil, nil
 	}
-	where, keyArgs, ok := d.match(n, n.KeyCols, []row.Key{key}, len(args))
+	where, keyArgs, ok := d.match(n, n.KeyCols, keys, len(args))
 	if !ok {
-		return nil, nil, noRow(n.Name, key)
+		return nil, nil, noRow(n.Name, keys[0])
 	}
 	sql := "UPDATE " + n.aliased(d, n.Table.From) + " SET " + strings.Join(sets, ", ") +
 		" WHERE " + where
-	return &Statement{SQL: sql, Use: UseUpdate, Node: n, Keys: 1}, append(args, keyArgs...), nil
+	st := &Statement{SQL: sql, Node: n, Keys: len(keys)}
+	if len(keys) == 1 {
+		st.Use = UseUpdate
+	}
+	return st, append(args, keyArgs...), nil
 }
 
 // stays reports whether an update leaves the column alone: keys and what holds the
@@ -260,12 +266,12 @@ func (n *Node) defaults(d *Dialect, in *row.Input) []string {
 	return sets
 }
 
-// remove deletes the row of n with this key.
-func (wr *writer) remove(ctx context.Context, n *Node, key row.Key) error {
+// remove deletes the rows of n with these keys.
+func (wr *writer) remove(ctx context.Context, n *Node, keys ...row.Key) error {
 	d := wr.plan.Dialect
-	where, args, ok := d.match(n, n.KeyCols, []row.Key{key}, 0)
+	where, args, ok := d.match(n, n.KeyCols, keys, 0)
 	if !ok {
-		return noRow(n.Name, key)
+		return noRow(n.Name, keys[0])
 	}
 	st := Statement{Node: n, SQL: "DELETE FROM " + n.aliased(d, n.Table.From) + " WHERE " + where}
 	_, err := wr.c.Exec(ctx, &st, args)
@@ -326,7 +332,7 @@ func (wr *writer) put(ctx context.Context, kid *Node, parent row.Key, in *row.In
 	was, there := wr.before[kid][key]
 	var err error
 	if known && there && was.parent == parent {
-		err = wr.update(ctx, kid, in, key, parent, true)
+		err = wr.update(ctx, kid, in, []row.Key{key}, parent, true)
 	} else {
 		key, err = wr.insert(ctx, kid, in, kid.On, parent)
 	}

@@ -51,17 +51,7 @@ func (p *Plan) Write(ctx context.Context, w *source.Write) (*source.Written, err
 // writeKey refuses what cannot be written at all, and returns the canonical key
 // that the request names; "" where the body or the database gives it.
 func (p *Plan) writeKey(w *source.Write) (row.Key, error) {
-	why := ""
-	switch {
-	case p.Query != nil:
-		why = p.Name + " is a query, which takes no writes"
-	case p.Root.Table.View:
-		why = p.Name + " is a view, which takes no writes"
-	}
-	if why != "" {
-		return "", &source.Error{Class: source.ReadOnly, Message: why}
-	}
-	if err := p.db.Writable(); err != nil {
+	if err := p.writable(); err != nil {
 		return "", err
 	}
 	switch {
@@ -73,6 +63,21 @@ func (p *Plan) writeKey(w *source.Write) (row.Key, error) {
 		return "", invalid("the write names no key")
 	}
 	return "", nil
+}
+
+// writable returns the error of a plan, or a database, that takes no writes.
+func (p *Plan) writable() error {
+	why := ""
+	switch {
+	case p.Query != nil:
+		why = p.Name + " is a query, which takes no writes"
+	case p.Root.Table.View:
+		why = p.Name + " is a view, which takes no writes"
+	}
+	if why != "" {
+		return &source.Error{Class: source.ReadOnly, Message: why}
+	}
+	return p.db.Writable()
 }
 
 // invalid returns the error of a request that the plan itself refuses.
@@ -126,6 +131,7 @@ type writer struct {
 	key     row.Key             // of the document; "" while the database has yet to make it
 	before  map[*Node]images    // the rows as they were locked
 	parents map[*Node][]row.Key // under which rows of a child were looked for
+	made    map[row.Key]bool    // rows of the root that were not there; nil where key says it
 	done    source.Written
 }
 
@@ -140,7 +146,16 @@ func (wr *writer) run(ctx context.Context) error {
 	if !done && err == nil {
 		err = wr.change(ctx)
 	}
-	if finish := wr.plan.Dialect.Finish; err == nil && finish != nil {
+	if err != nil {
+		return err
+	}
+	return wr.conclude(ctx, wr.readBack)
+}
+
+// conclude ends a transaction whose rows are written: what was changed is told, and the
+// documents are read.
+func (wr *writer) conclude(ctx context.Context, readBack func(context.Context) error) (err error) {
+	if finish := wr.plan.Dialect.Finish; finish != nil {
 		err = finish(ctx, wr.c, wr.plan)
 	}
 	if err != nil {
@@ -153,7 +168,7 @@ func (wr *writer) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := wr.readBack(ctx); err != nil {
+	if err := readBack(ctx); err != nil {
 		return err
 	}
 	if wr.write.Touch != nil && !tells {
@@ -186,7 +201,8 @@ func (wr *writer) overwrite(ctx context.Context) (bool, error) {
 	if p.Root.required(w.Input, w.Op == source.OpReplace) != nil {
 		return false, nil
 	}
-	st, args, err := p.Root.updating(p.Dialect, w.Input, wr.key, "", w.Op == source.OpReplace)
+	keys := []row.Key{wr.key}
+	st, args, err := p.Root.updating(p.Dialect, w.Input, keys, "", w.Op == source.OpReplace)
 	if err != nil || st == nil {
 		return false, nil
 	}
@@ -271,7 +287,8 @@ func (wr *writer) apply(ctx context.Context, exists bool) error {
 		if err := root.required(in, op == source.OpReplace); err != nil {
 			return err
 		}
-		if err := wr.update(ctx, root, in, wr.key, "", op == source.OpReplace); err != nil {
+		keys := []row.Key{wr.key}
+		if err := wr.update(ctx, root, in, keys, "", op == source.OpReplace); err != nil {
 			return err
 		}
 	}

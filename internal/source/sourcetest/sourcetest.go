@@ -84,6 +84,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"WriteNested", (*suite).writeNested},
 		{"WriteGenerated", (*suite).writeGenerated},
 		{"WriteRounded", (*suite).writeRounded},
+		{"WriteMany", (*suite).writeMany},
 		{"Document", (*suite).document},
 		{"Bad", (*suite).bad},
 	}
