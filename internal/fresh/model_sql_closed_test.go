@@ -132,14 +132,14 @@ func TestModelSQLClosed_BrokenRulesFail(t *testing.T) {
 		closedAfterWalk:         {"closed is asked after the versions", "one key, another score, while looking"},
 		fenceAfterWalk:          {"the fence is asked last", "one key, of another program, seen while looking"},
 		leaseAtAnswer:           {"the lease begins when the answer comes", "one key, another score, "},
-		openedWithinTransaction: {"closed for the statement, not for its COMMIT", "one key, another score, transaction"},
+		openedWithinTransaction: {"closed for the statement, not the COMMIT", "one key, another score, transaction"},
 		addsCloseNothing:        {"a new row closes no absence", "an absent key, a row of any key, "},
 		allAreWhole:             {"all keys of the statement count as found", "two keys, a new row, "},
 		countIsWhole:            {"a count has found its keys", "how many of a key, a new row, "},
 		newKeyOpen:              {"SET of the key closes the old one alone", "an absent key, another key, "},
 		opaqueIsSome:            {"a condition on other columns closes what they find", "one key, by what is no key, "},
 		someIsKeys:              {"a write by key closes what keys find alone", "in a window, another score, "},
-		sessionWithoutFence:     {"level session waits for no fence", "one key, of another program, of another program"},
+		sessionWithoutFence:     {"level session has no fence", "one key, of another program, of another program"},
 	}
 	for rule := fenceAfterWalk; rule < numRules; rule++ {
 		if tests[rule].name == "" {

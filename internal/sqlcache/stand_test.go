@@ -30,6 +30,7 @@ type stand struct {
 	t        testing.TB
 	database string // its URL
 	url      string // through the relay
+	set      *resource.Set
 	cache    *sqlcache.Cache
 	front    *sqlfront.Front
 	names    readings
@@ -89,7 +90,7 @@ func newStandOf(
 	}
 	t.Cleanup(func() { _ = set.Close() })
 	log := slog.New(slog.NewTextHandler(testLog{t}, nil))
-	s := &stand{t: t, database: database}
+	s := &stand{t: t, database: database, set: set}
 	s.names.Definer = src
 	of.Set, of.Source, of.Names, of.Log = set, "main", &s.names, log
 	s.cache = sqlcache.New(of)
