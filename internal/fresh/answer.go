@@ -24,7 +24,8 @@ func SameVersion(a, b *row.Document) bool {
 // else it reads could be older.
 func (l *Lease) supersede(doc *row.Document) {
 	if !l.sent {
-		return // it reads after the answer
+		l.answered = true // it reads after the answer; a copy that it finds may be of before
+		return
 	}
 	if l.after != nil && !SameVersion(l.after, doc) {
 		l.invalidated = true // one of the two states is the older one

@@ -133,3 +133,32 @@ func TestFromDisk_WaitsForAFenceAfterAnotherFormat(t *testing.T) {
 		}
 	}
 }
+
+// TestSpace_WhatWasFoundIsOlderThanAnAnswer: a reader finds a copy, in memory or on disk, and
+// before it ends its lease with that, another answer shows a newer state. Who has seen that
+// joins the lease.
+func TestSpace_WhatWasFoundIsOlderThanAnAnswer(t *testing.T) {
+	for name, end := range map[string]func(*Space, *Lease, *row.Document) bool{
+		"memory": (*Space).Found,
+		"disk": func(s *Space, l *Lease, doc *row.Document) bool {
+			return s.FinishFromDisk(l, doc, func() {})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, s := newAttached(nil)
+			found := row.NewDocument("k", row.FormatJSON, nil, 1, row.Stamp{})
+			l, _ := s.Begin("k", row.FormatJSON, Any)
+			pack, _ := s.Begin("k", row.FormatMsgPack, Any)
+			if !finishAs(2, s, pack) {
+				t.Fatal("not stored")
+			}
+			if _, leader := s.Begin("k", row.FormatJSON, Any); leader {
+				t.Fatal("a load that has not been sent is not joined")
+			}
+			d.Fenced(2)
+			if end(s, l, found) {
+				t.Error("who was answered with a newer state is answered with the copy")
+			}
+		})
+	}
+}

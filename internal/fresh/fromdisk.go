@@ -20,13 +20,13 @@ func (s *Space) flushed() {
 // lease and under its stamp. The copy is the answer only if it may be stored as
 // well, by the rules of Finish: then it is what memory would have had, and store
 // is called with the key's shard locked. Else, or when one of those who have
-// joined wants the source itself, or when an answer in another format may have
-// been newer, FinishFromDisk reports false and the lease goes on.
+// joined wants the source itself, or when an answer since the lease was taken or one in
+// another format may have been newer, FinishFromDisk reports false and the lease goes on.
 func (s *Space) FinishFromDisk(l *Lease, doc *row.Document, store func()) bool {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if l.now || l.invalidated || !l.storable || !s.Valid(l.Stamp) ||
+	if l.now || l.answered || l.invalidated || !l.storable || !s.Valid(l.Stamp) ||
 		s.mayBeOlder(sh, l) {
 		return false
 	}

@@ -262,6 +262,7 @@ func (r *real) state(b []byte) []byte {
 			progress = l.AsOf.Pos
 		}
 		b = append(b, bit(l.storable), bit(l.settled), bit(l.invalidated), bit(l.sent), bit(l.now),
+			bit(l.answered),
 			byte(l.Stamp.Epoch), byte(l.Stamp.Generation), byte(progress), byte(l.shows),
 			r.number(l.older))
 		if l.after != nil {

@@ -178,8 +178,8 @@ func (w *wordWorld) fingerprint(b []byte) []byte {
 }
 
 func (w *wordWorld) printLease(b []byte, l *Lease) []byte {
-	b = append(b, bit(l.invalidated), bit(l.sent), bit(l.now), bit(l.settled), byte(l.AsOf.Pos),
-		byte(l.Stamp.Epoch), byte(l.list.c0), byte(len(l.list.read.slots)))
+	b = append(b, bit(l.invalidated), bit(l.sent), bit(l.now), bit(l.answered), bit(l.settled),
+		byte(l.AsOf.Pos), byte(l.Stamp.Epoch), byte(l.list.c0), byte(len(l.list.read.slots)))
 	for _, t := range l.list.read.tables {
 		b = append(b, bit(t.any))
 	}

@@ -146,6 +146,7 @@ type Lease struct {
 	// Guarded by the shard's lock until done is closed.
 	invalidated bool          // a change came after the lease was taken
 	after       *row.Document // what others were answered since it was sent: see supersede
+	answered    bool          // others were answered before it was sent: see Found
 	now         bool          // a reader asked for the source itself
 	sent        bool
 	older       *Lease // the next of the same flight
@@ -333,12 +334,13 @@ func (s *Space) Fail(l *Lease, err error) {
 // Found ends a lease whose reader has found a valid copy after all, stored
 // between its look into the tier and its lease: the copy is the answer for all
 // that have joined. It reports false, and the lease goes on, when one of those
-// wants the source itself.
+// wants the source itself, or when others were answered since the lease was taken: the
+// copy may have been found before that, and those who have joined since may know more.
 func (s *Space) Found(l *Lease, doc *row.Document) bool {
 	sh := s.shard(l.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if l.now {
+	if l.now || l.answered {
 		return false
 	}
 	sh.land(l)

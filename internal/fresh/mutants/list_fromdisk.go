@@ -4,7 +4,9 @@ package main
 // a copy that a slower tier has kept may be the answer.
 var fromDiskMutants = []mutant{
 	{"from disk: a reader of the source gets the copy", []edit{{"fromdisk.go",
-		`l.now || l.invalidated`, `l.invalidated`}}},
+		`l.now || l.answered`, `l.answered`}}},
+	{"from disk: others have got a newer answer", []edit{{"fromdisk.go",
+		`l.answered || l.invalidated`, `l.invalidated`}}},
 	{"from disk: an invalidated lease is answered", []edit{{"fromdisk.go",
 		`l.invalidated || !l.storable`, `!l.storable`}}},
 	{"from disk: a lease is answered while its key is unsettled", []edit{{"fromdisk.go",

@@ -107,10 +107,10 @@ var spaceMutants = []mutant{
 	{"found: the load stays in flight", []edit{{"space.go",
 		`	sh.land(l)
 	l.doc = doc`, `	l.doc = doc`}}},
-	{"found: a reader of the source gets the copy", []edit{{"space.go", `	if l.now {
-		return false
-	}
-`, ``}}},
+	{"found: a reader of the source gets the copy", []edit{{"space.go",
+		`	if l.now || l.answered {`, `	if l.answered {`}}},
+	{"found: who has got a newer answer gets the copy", []edit{{"space.go",
+		`	if l.now || l.answered {`, `	if l.now {`}}},
 	{"found: nothing is answered", []edit{{"space.go", `	l.doc = doc
 	close`, `	close`}}},
 	{"finish: a load that has failed drops the copy", []edit{{"space.go",
@@ -147,8 +147,8 @@ var spaceMutants = []mutant{
 			l.supersede`}}},
 	{"supersede: loads that will read later are not stored", []edit{{"answer.go",
 		`	if !l.sent {
-`, `	if false {
-`}}},
+		l.answered`, `	if false {
+		l.answered`}}},
 	{"supersede: a load that has failed supersedes the others", []edit{{"space.go",
 		`	if err == nil {
 		sh.supersede(l.Key, doc)
