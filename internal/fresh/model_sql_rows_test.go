@@ -118,7 +118,7 @@ func (w *sqlWorld) unread(q int) []int {
 	query := &w.sc.queries[q]
 	var deps []int
 	switch {
-	case query.author != unset && (w.sc.full || !w.sc.closes):
+	case query.author != unset && !(w.sc.closes && !w.sc.full && query.count):
 		deps = append(deps, sqlOfAda+int(query.author))
 	case query.author == unset && query.keys != 0:
 		for i := range sqlRows {
@@ -143,7 +143,7 @@ func (w *sqlWorld) unread(q int) []int {
 // moves.
 func (w *sqlWorld) deps(q int, v uint8) []int {
 	deps := w.unread(q)
-	if w.sc.closes {
+	if w.sc.closes && (w.sc.full || w.sc.queries[q].count || w.sc.queries[q].keys != 0) {
 		return deps
 	}
 	if query := &w.sc.queries[q]; query.count || query.keyless {

@@ -38,8 +38,8 @@ var house = []room{
 	{
 		dir:   "internal/stress",
 		knows: []string{"dbtest", "resource", "fresh", "source", "source/sqlite", "source/postgres", "row"},
-		heavy: []string{"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine"},
-		tests: []string{"testbed", "client", "front/wire", "query", "github.com/jackc/pgx",
+		heavy: []string{"github.com/Shopify/toxiproxy"},
+		tests: []string{"testbed", "linear", "client", "front/wire", "query", "github.com/jackc/pgx",
 			"github.com/go-sql-driver/mysql"},
 		tool: true,
 	},
@@ -215,7 +215,8 @@ var house = []room{
 	{
 		dir:   "internal/sqlcache",
 		knows: []string{"front", "sqlread", "resource", "fresh", "source", "query", "row", "tier"},
-		tests: []string{"dbtest", "tlstest", "front/sql", "source/postgres", "github.com/jackc/pgx"},
+		tests: []string{"dbtest", "tlstest", "front/sql", "source/postgres", "linear",
+			"github.com/jackc/pgx"},
 	},
 	{
 		dir: "internal/front/kv",
@@ -413,6 +414,12 @@ var house = []room{
 	{
 		dir:   "internal/dbtest",
 		knows: []string{"waittest"},
+		tool:  true,
+	},
+	{
+		dir:   "internal/linear",
+		knows: []string{"waittest"},
+		heavy: []string{"github.com/anishathalye/porcupine"},
 		tool:  true,
 	},
 	{dir: "internal/tlstest", tool: true},

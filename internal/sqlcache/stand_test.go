@@ -81,7 +81,7 @@ func newStandOf(
 	o := resource.SetOptions{Memory: memory, Lists: 8 << 20,
 		Sources: []resource.SourceOptions{{Name: "main", Source: src}}}
 	for _, name := range tables {
-		o.Resources = append(o.Resources, resource.Spec{Source: "main",
+		o.Resources = append(o.Resources, resource.Spec{Source: "main", Writable: true,
 			Table: &source.Spec{Name: name, Table: name}})
 	}
 	set, err := resource.Open(t.Context(), o)

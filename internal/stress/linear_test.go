@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/anishathalye/porcupine"
-
+	"github.com/hotrow/hotrow/internal/linear"
 	"github.com/hotrow/hotrow/internal/resource"
 )
 
@@ -25,8 +23,8 @@ type call struct {
 }
 
 // register is the model of one row: a read gives what was written last.
-func registerModel(first int64) porcupine.Model {
-	return porcupine.Model{
+func registerModel(first int64) linear.Model {
+	return linear.Model{
 		Init: func() any { return first },
 		Step: func(state, input, output any) (bool, any) {
 			if c := input.(call); c.write {
@@ -52,22 +50,21 @@ func (rs *readers) linearizable(t *testing.T) int {
 	checked := 0
 	for key, reads := range byKey {
 		var last Moment
-		var ops []porcupine.Operation
+		var ops []linear.Operation
 		for i, o := range reads {
 			last = max(last, o.end)
-			ops = append(ops, porcupine.Operation{ClientId: 1 + i, Input: call{},
+			ops = append(ops, linear.Operation{ClientId: 1 + i, Input: call{},
 				Call: int64(o.begin), Output: o.value, Return: int64(o.end)})
 		}
 		versions := rs.world.flat[key].versions
 		for _, v := range versions[1:] {
 			if v.begun <= last {
-				ops = append(ops, porcupine.Operation{Input: call{true, v.state.Value},
+				ops = append(ops, linear.Operation{Input: call{true, v.state.Value},
 					Call: int64(v.begun), Output: int64(0), Return: int64(v.done)})
 			}
 		}
 		model := registerModel(versions[0].state.Value)
-		if got := porcupine.CheckOperationsTimeout(model, ops, 5*time.Second); got ==
-			porcupine.Illegal {
+		if !linear.Explains(model, ops) {
 			t.Errorf("flat/%d: %d reads and the writes are not linearizable", key, len(reads))
 		}
 		checked += len(reads)
@@ -76,13 +73,13 @@ func (rs *readers) linearizable(t *testing.T) int {
 }
 
 func TestRegisterModel_TellsAStaleRead(t *testing.T) {
-	op := func(client int, write bool, value, from, to int64) porcupine.Operation {
-		return porcupine.Operation{ClientId: client, Input: call{write, value}, Call: from,
+	op := func(client int, write bool, value, from, to int64) linear.Operation {
+		return linear.Operation{ClientId: client, Input: call{write, value}, Call: from,
 			Output: value, Return: to}
 	}
-	for value, want := range map[int64]porcupine.CheckResult{1: porcupine.Illegal, 2: porcupine.Ok} {
-		ops := []porcupine.Operation{op(0, true, 2, 10, 20), op(1, false, value, 30, 40)}
-		if got := porcupine.CheckOperationsTimeout(registerModel(1), ops, time.Second); got != want {
+	for value, want := range map[int64]bool{1: false, 2: true} {
+		ops := []linear.Operation{op(0, true, 2, 10, 20), op(1, false, value, 30, 40)}
+		if got := linear.Explains(registerModel(1), ops); got != want {
 			t.Errorf("reading %d after 2 was written: %v, want %v", value, got, want)
 		}
 	}
