@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -57,24 +56,6 @@ func TestServe_RedisTools(t *testing.T) {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("/metrics has no %s", line)
 		}
-	}
-}
-
-// TestServe_GoClientsOfRedis runs interop/redis: go-redis and rueidis, with and without
-// copies of their own, by every sort of command.
-func TestServe_GoClientsOfRedis(t *testing.T) {
-	t.Parallel()
-	program := filepath.Join(t.TempDir(), "clients")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
-	build.Dir = filepath.Join("..", "..", "interop", "redis")
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
-	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
-	out, err := exec.CommandContext(t.Context(), program, "127.0.0.1:"+r.respPort(), r.http).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
 	}
 }
 

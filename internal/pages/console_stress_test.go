@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/browsertest"
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/programtest"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -21,7 +22,7 @@ import (
 // all the time.
 type beats struct {
 	t       *testing.T
-	r       *running
+	r       *programtest.Running
 	url     string
 	stop    atomic.Bool
 	writing sync.Mutex // held by the writer while it writes
@@ -42,7 +43,7 @@ type answered struct {
 // late is what a busy machine may add to stale_after.
 var late = waittest.Limit(500 * time.Millisecond)
 
-func beat(t *testing.T, r *running, url string) *beats {
+func beat(t *testing.T, r *programtest.Running, url string) *beats {
 	b := &beats{t: t, r: r, url: url, committed: []time.Time{time.Now()}}
 	b.done.Go(func() {
 		for n := 1; !b.stop.Load(); n++ {
@@ -68,11 +69,11 @@ func beat(t *testing.T, r *running, url string) *beats {
 // read reads a word, and the row: an answer that is not flagged has every change that was
 // committed stale_after before it was asked for.
 func (b *beats) read() {
-	if resp, err := http.Get(fmt.Sprintf("%s/word/%d", b.r.http, rand.IntN(50)+1)); err == nil {
+	if resp, err := http.Get(fmt.Sprintf("%s/word/%d", b.r.HTTP, rand.IntN(50)+1)); err == nil {
 		_ = resp.Body.Close()
 	}
 	a := answered{asked: time.Now()}
-	resp, err := http.Get(b.r.http + "/beat/1")
+	resp, err := http.Get(b.r.HTTP + "/beat/1")
 	if err != nil {
 		b.t.Error(err)
 		return
@@ -137,7 +138,7 @@ func (b *beats) says(tab *browsertest.Tab, cut func()) time.Duration {
 // the cut or, while nothing was committed, later.
 func (b *beats) verify(text string, cut, said, complete time.Time) {
 	b.t.Helper()
-	until(b.t, b.r.log, func() bool { return b.count(&b.flagged, said) >= 100 })
+	programtest.Until(b.t, b.r.Log, func() bool { return b.count(&b.flagged, said) >= 100 })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if complete.Before(cut.Add(-late)) {
@@ -165,7 +166,7 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 	url := pg.Database(t, dbtest.Setup("CREATE TABLE beat (id int PRIMARY KEY, n int); "+
 		"INSERT INTO beat VALUES (1, 0); CREATE TABLE word (id int PRIMARY KEY, de text); "+
 		"INSERT INTO word SELECT i, 'w' || i FROM generate_series(1, 50) i"))
-	r := serve(t, url)
+	r := programtest.Serve(t, url)
 	tab := consoleOf(t, browsertest.New(t), r, browsertest.Desktop)
 	b := beat(t, r, url)
 	mended := func() {}
@@ -178,9 +179,9 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 		b.writing.Lock()
 		mended = b.writing.Unlock
 		missed := time.Now()
-		until(t, r.log, func() bool {
+		programtest.Until(t, r.Log, func() bool {
 			asked := time.Now()
-			if !strings.Contains(r.get("/beat/1").header.Get("Cache-Status"), "hotrow; hit") {
+			if !strings.Contains(r.Get("/beat/1").Header.Get("Cache-Status"), "hotrow; hit") {
 				missed = time.Now()
 			}
 			return asked.Sub(missed) > 250*time.Millisecond
@@ -191,7 +192,7 @@ func TestConsole_VerdictUnderStress(t *testing.T) {
 		t.Helper()
 		tab.Until(`document.querySelector('.verdict b').textContent.startsWith('Fresh')`)
 		from := time.Now()
-		until(t, r.log, func() bool { return b.count(&b.plain, from) >= 300 })
+		programtest.Until(t, r.Log, func() bool { return b.count(&b.plain, from) >= 300 })
 	}
 	fresh()
 	tab.Screenshot("console/stress-fresh")

@@ -10,14 +10,17 @@ import (
 
 	"github.com/hotrow/hotrow/internal/browsertest"
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/programtest"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
 // consoleOf opens the console of r, and waits for its first frames.
-func consoleOf(t *testing.T, browser *browsertest.Browser, r *running, view browsertest.View) *browsertest.Tab {
+func consoleOf(
+	t *testing.T, browser *browsertest.Browser, r *programtest.Running, view browsertest.View,
+) *browsertest.Tab {
 	t.Helper()
 	tab := browser.Tab(view)
-	tab.Open(r.ops + "/")
+	tab.Open(r.Ops + "/")
 	tab.Until(`document.querySelectorAll('.verdict').length > 0`)
 	return tab
 }
@@ -29,12 +32,12 @@ func TestConsole_SaysThatTheDatabaseIsAway(t *testing.T) {
 	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := pg.Database(t, dbtest.Setup("CREATE TABLE word (id int PRIMARY KEY, de text); "+
 		"INSERT INTO word SELECT i, 'w' || i FROM generate_series(1, 50) i"))
-	r := serve(t, url)
+	r := programtest.Serve(t, url)
 	browser := browsertest.New(t)
 	tab := consoleOf(t, browser, r, browsertest.Desktop)
 	tab.Until(`document.querySelector('.verdict b').textContent.startsWith('Fresh')`)
 	for i := range 200 {
-		r.get(fmt.Sprintf("/word/%d", i%50+1))
+		r.Get(fmt.Sprintf("/word/%d", i%50+1))
 	}
 	tab.Until(`document.querySelector('#resources').textContent.includes('word')`)
 
@@ -46,11 +49,11 @@ func TestConsole_SaysThatTheDatabaseIsAway(t *testing.T) {
 		t.Errorf("the console says that the feed is behind %v after the database has gone", took)
 	}
 	// It is true: what memory has is flagged from stale_after on.
-	if status := r.get("/word/1").header.Get("Cache-Status"); !strings.Contains(status, "fwd=stale") {
+	if status := r.Get("/word/1").Header.Get("Cache-Status"); !strings.Contains(status, "fwd=stale") {
 		t.Errorf("the console says stale, an answer %q", status)
 	}
 	for i := range 50 {
-		r.get(fmt.Sprintf("/word/%d", i+1))
+		r.Get(fmt.Sprintf("/word/%d", i+1))
 	}
 	tab.Until(`document.querySelector('#events').textContent.includes('WARN')`)
 	// The doctor is asked again when a source is not fresh any more.
@@ -92,8 +95,8 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "words.db")
 	dbtest.SQLiteShell(t, file, "CREATE TABLE word (id INTEGER PRIMARY KEY, de TEXT); "+
 		"INSERT INTO word VALUES (1, 'Haus'), (2, 'Baum')")
-	r := serve(t, file)
-	r.hit("/word/1")
+	r := programtest.Serve(t, file)
+	r.Hit("/word/1")
 	tab := consoleOf(t, browsertest.New(t), r, browsertest.Desktop)
 	look := func(path, button, says string) {
 		t.Helper()
@@ -109,12 +112,12 @@ func TestConsole_LooksAtADocument(t *testing.T) {
 	}
 	look("/word/2", "look", "the next request loads it")
 	look("/word/1", "forget", "Forgotten")
-	if status := r.get("/word/1").header.Get("Cache-Status"); !strings.Contains(status, "uri-miss") {
+	if status := r.Get("/word/1").Header.Get("Cache-Status"); !strings.Contains(status, "uri-miss") {
 		t.Errorf("after it was forgotten: %q", status)
 	}
 	look("/word/2", "look", "none in the last")
 	dbtest.SQLiteShell(t, file, "UPDATE word SET de = 'Hof' WHERE id = 1")
-	r.shows("/word/1", "Hof", 2*time.Second)
+	r.Shows("/word/1", "Hof", 2*time.Second)
 	look("/word/2", "look", "any row of the table may be meant") // there is no change log
 	look("/word?limit=1", "look", "it is a page of all rows")
 	look("/nope/1", "look", "no such resource")
@@ -140,20 +143,20 @@ func TestConsole_TellsWhatIsHot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "words.db")
 	dbtest.SQLiteShell(t, file, "CREATE TABLE word (id INTEGER PRIMARY KEY, de TEXT); "+
 		"INSERT INTO word VALUES (1, 'Haus'), (2, 'Baum')")
-	r := serve(t, file, "--writable")
-	r.hit("/word/1")
-	r.hit("/word/2")
+	r := programtest.Serve(t, file, "--writable")
+	r.Hit("/word/1")
+	r.Hit("/word/2")
 	browser := browsertest.New(t)
 	tab := consoleOf(t, browser, r, browsertest.Desktop)
 	tab.Eval("(document.querySelector('#hottest').scrollIntoView(), 1)") // what nobody sees is not drawn
 	hot := func(id, row string) string {
 		return fmt.Sprintf("document.querySelector('#%s tr').textContent.startsWith('%s')", id, row)
 	}
-	until(t, r.log, func() bool {
+	programtest.Until(t, r.Log, func() bool {
 		for range 20 {
-			r.get("/word/1")
-			r.do("PATCH", "/word/2", `{"de":"Baum"}`, "Content-Type: application/json")
-			r.do("PATCH", "/word/2", `{"de":"Wald"}`, "Content-Type: application/json")
+			r.Get("/word/1")
+			r.Do("PATCH", "/word/2", `{"de":"Baum"}`, "Content-Type: application/json")
+			r.Do("PATCH", "/word/2", `{"de":"Wald"}`, "Content-Type: application/json")
 		}
 		return tab.Eval(hot("hottest", "/word/1")+" && "+hot("changed", "/word/2")) == true
 	})
@@ -172,7 +175,7 @@ func TestConsole_TellsWhatIsHot(t *testing.T) {
 	}
 	tab.Click("#hottest button")
 	tab.Until("document.querySelector('#found').textContent.includes('`de`: `Haus`'.replaceAll('`', '\"'))")
-	if text := mustCommand(t, "top", "--once", r.ops); !strings.Contains(text, "/word/1 ") {
+	if text := programtest.MustCommand(t, "top", "--once", r.Ops); !strings.Contains(text, "/word/1 ") {
 		t.Errorf("hotrow top --once names no key:\n%s", text)
 	}
 }
@@ -184,13 +187,14 @@ func TestConsole_AsksForTheToken(t *testing.T) {
 	dbtest.SQLiteShell(t, db, "CREATE TABLE dept (deptno INTEGER PRIMARY KEY, dname TEXT); "+
 		"INSERT INTO dept VALUES (10, 'ACCOUNTING')")
 	err := os.WriteFile(file, []byte("version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+
-		"resources: {depts: {table: dept}}\nauth:\n  tokens:\n"+tokenLine("o", "s3cret", "operator")), 0o600)
+		"resources: {depts: {table: dept}}\nauth:\n  tokens:\n"+
+		programtest.TokenLine("o", "s3cret", "operator")), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, nil, "-c", file)
+	r := programtest.Start(t, nil, "-c", file)
 	tab := browsertest.New(t).Tab(browsertest.Desktop)
-	tab.Open(r.ops + "/")
+	tab.Open(r.Ops + "/")
 	tab.Until(`!document.querySelector('#signin').hidden`)
 	tab.Type("#token", "wrong")
 	tab.Press("\r")
@@ -205,6 +209,6 @@ func TestConsole_AsksForTheToken(t *testing.T) {
 	if strings.Contains(kept, "s3cret") {
 		t.Error("the token is kept outside the page's memory")
 	}
-	tab.Open(r.ops + "/")
+	tab.Open(r.Ops + "/")
 	tab.Until(`!document.querySelector('#signin').hidden`)
 }

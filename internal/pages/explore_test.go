@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/browsertest"
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/programtest"
 	"github.com/hotrow/hotrow/internal/tlstest"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
@@ -182,9 +183,9 @@ func explore(t *testing.T, d *exploreDatabase, env ...string) *explorer {
 		d.exec(fmt.Sprintf("INSERT INTO %s VALUES (%s, %[2]s); INSERT INTO pairs VALUES (%[2]s, %d, %[2]s)",
 			d.name("k/eys"), d.quote(k), 9007199254740993+i))
 	}
-	r := start(t, env, d.url, "--writable")
-	until(t, r.log, r.complete)
-	e := &explorer{exploreDatabase: d, t: t, base: r.http, dir: t.TempDir(),
+	r := programtest.Start(t, env, d.url, "--writable")
+	programtest.Until(t, r.Log, r.Complete)
+	e := &explorer{exploreDatabase: d, t: t, base: r.HTTP, dir: t.TempDir(),
 		tab: browsertest.New(t, "ignore-certificate-errors").Tab(browsertest.Desktop)}
 	return e
 }

@@ -49,6 +49,8 @@ var house = []room{
 			"github.com/jackc/pgx"},
 		tool: true,
 	},
+	{dir: "internal/clients", tests: []string{"programtest"}, tool: true},
+	{dir: "internal/programtest", knows: []string{"dbtest", "waittest"}, tool: true},
 	{dir: "internal/packagetest", tests: []string{"dbtest"}},
 	{
 		dir:   "internal/restart/ask",
@@ -154,7 +156,7 @@ var house = []room{
 	{dir: "internal/pictures",
 		tests: []string{"browsertest", "dbtest"}},
 	{dir: "internal/pages",
-		tests: []string{"browsertest", "dbtest", "tlstest"}},
+		tests: []string{"browsertest", "dbtest", "programtest", "tlstest"}, tool: true},
 	{
 		dir:   "internal/apps",
 		tests: []string{"dbtest", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
