@@ -1,42 +1,52 @@
 package tier
 
 import (
+	"math"
+	"sync/atomic"
+
 	"github.com/hotrow/hotrow/internal/arena"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
 // An alias is an entry by which an answer is found that is kept under another key, in the same
 // format: its body is that key. With it stand the number that the answer has, where other
-// entries have a generation, and its tag, where they have an epoch. A hit of an alias hashes
-// one key, lends one document and counts once.
+// entries have a generation, and its tag, where they have an epoch. Before the key, at a
+// multiple of 8, is where the answer was when it was last found: its Ref above, the number of
+// its put (item.born) below. A hit of an alias hashes one key, compares one, lends one document
+// and counts once.
 
 // PutAlias has Follow find by alias what is kept for to, which has the same format. Follow has to
 // name what the alias is valid for; one that is valid for 0 always is.
 func (m *Memory) PutAlias(alias, to Ref, validFor uint64) {
-	m.Put(alias, row.NewDocument("", alias.Format, row.BytesOf(string(to.Key)), validFor,
+	begin := entryHead + len(alias.Key)
+	body := append(make([]byte, foundAt(begin)+8-begin), to.Key...)
+	m.Put(alias, row.NewDocument("", alias.Format, body, validFor,
 		row.Stamp{Epoch: uint64(tagOf(m.index.hash(&to))), Generation: uint64(to.Resource),
 			Owner: alias.Resource}))
 }
 
+// foundAt returns where an alias says where its answer was found, whose body begins at a place.
+func foundAt(body int) int { return (body + 7) &^ 7 }
+
 // leads returns what an alias leads to.
 func (x *item) leads() (to Ref, tag uint32) {
 	return Ref{Resource: x.Uint32(atGeneration), Format: x.format,
-		Key: row.Key(x.Text(x.body, x.Len()))}, x.Uint32(atEpoch)
+		Key: row.Key(x.Text(foundAt(x.body)+8, x.Len()))}, x.Uint32(atEpoch)
 }
 
 // Follow is Get of what alias leads to, if it is valid for now. What it has lent is the answer.
 func (r *Reader) Follow(m *Memory, alias *Ref, now uint64) *row.Document {
-	h := m.index.hash(alias)
-	x, at, _ := m.search(r.enter(m), h, alias)
+	s, h := r.enter(m), m.index.hash(alias)
+	x, at, _ := m.search(s, h, alias)
 	if at == nil {
 		m.lookups.miss()
 		return nil
 	}
-	validFor := x.Uint64(atHash)
-	to, tag := x.leads()
 	var d *row.Document
-	if validFor == 0 || validFor == now {
-		d = r.look(m, hashOf(tag), &to)
+	if validFor := x.Uint64(atHash); validFor == 0 || validFor == now {
+		if to, at, word := m.follow(s, &x); at != nil {
+			d = r.lend(m, s, &to, at, word)
+		}
 	}
 	if d == nil {
 		m.lookups.miss()
@@ -44,9 +54,31 @@ func (r *Reader) Follow(m *Memory, alias *Ref, now uint64) *row.Document {
 	}
 	if notes(m.lookups.hit(), m.evicted.Load() > 0) {
 		m.sketch.note(tagOf(h))
-		m.noteHit(tag, d)
+		m.noteHit(x.Uint32(atEpoch), d)
 	}
 	return d
+}
+
+// follow is search of what an alias leads to.
+func (m *Memory) follow(s arena.Section, x *item) (to item, at *atomic.Uint64, word uint64) {
+	found, tag := x.Load(foundAt(x.body)), x.Uint32(atEpoch)
+
+	// Fast path: an entry with the answer's tag, number and put is there still. It is read only
+	// if the index has it, so what it was before cannot be seen.
+	word = wordOf(refOf(found), tag)
+	if at = m.index.stripe(tag).table.Load().find(word); at != nil && found != 0 {
+		to = itemOf(s.View(refOf(found)))
+		if to.born() == uint32(found) && to.Uint32(atResource) == x.Uint32(atGeneration) {
+			return to, at, word
+		}
+	}
+
+	// Slow path: it has been replaced, or has gone.
+	ref, _ := x.leads()
+	if to, at, word = m.search(s, hashOf(tag), &ref); at != nil {
+		x.CompareAndSwap(foundAt(x.body), found, word&^math.MaxUint32|uint64(to.born()))
+	}
+	return to, at, word
 }
 
 // Leads returns what alias leads to, and what it is valid for. It counts for nothing.

@@ -1,6 +1,8 @@
 package tier
 
 import (
+	"sync/atomic"
+
 	"github.com/hotrow/hotrow/internal/arena"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -94,6 +96,13 @@ func (r *Reader) look(m *Memory, h uint64, ref *Ref) *row.Document {
 	if at == nil {
 		return nil
 	}
+	return r.lend(m, s, &x, at, word)
+}
+
+// lend lends what search has found.
+func (r *Reader) lend(
+	m *Memory, s arena.Section, x *item, at *atomic.Uint64, word uint64,
+) *row.Document {
 	d := r.next()
 	x.lend(d)
 
