@@ -169,7 +169,6 @@ func (s *server) snapshot() ops.Snapshot {
 	st := s.set.Stats()
 	snap := ops.Snapshot{Panics: workers.Panics()}
 	addRequests(&snap, "http", s.front.Stats())
-	t := s.memory.Stats()
 	shares := s.shares(s.memory.Shares())
 	for i := range st.Resources {
 		r := &st.Resources[i]
@@ -190,15 +189,7 @@ func (s *server) snapshot() ops.Snapshot {
 	snap.JWT = s.jwtSnapshot()
 	snap.Copies = ops.Copies{Made: st.Copies.Made, Refused: st.Copies.Refused,
 		Dropped: st.Copies.Dropped, Late: st.Copies.Late}
-	snap.Tiers = []ops.Tier{{
-		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
-		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
-		CopyBytes: t.CopyBytes, LimboBytes: t.Limbo, WasteBytes: t.Waste,
-		EvictionAge: ops.Seconds(t.Age),
-	}}
-	if e, known := s.memory.Estimate(); known {
-		snap.Tiers[0].HitRatio = &ops.HitRatio{Half: e.Half, Now: e.Now, Twice: e.Twice}
-	}
+	snap.Tiers = []ops.Tier{memoryTier(s.memory)}
 	s.addDisk(&snap)
 	s.addLinks(&snap)
 	addHTTP(&snap, "http", s.site)
@@ -223,6 +214,24 @@ func (s *server) snapshot() ops.Snapshot {
 		}
 	}
 	return snap
+}
+
+// memoryTier is what memory holds and counts.
+func memoryTier(m *tier.Memory) ops.Tier {
+	t := m.Stats()
+	of := ops.Tier{
+		Name: "memory", Entries: t.Entries, Negative: t.Negative, Bytes: t.Bytes,
+		MaxBytes: t.MaxBytes, Hits: t.Hits, Misses: t.Misses, Evictions: t.Evictions,
+		CopyBytes: t.CopyBytes, LimboBytes: t.Limbo, WasteBytes: t.Waste,
+		EvictionAge: ops.Seconds(t.Age),
+	}
+	for _, size := range m.Sizes() {
+		of.Sizes = append(of.Sizes, ops.Size(size))
+	}
+	if e, known := m.Estimate(); known {
+		of.HitRatio = &ops.HitRatio{Half: e.Half, Now: e.Now, Twice: e.Twice}
+	}
+	return of
 }
 
 // shares are what each resource takes of the memory.

@@ -22,17 +22,14 @@ type ClassStats struct {
 	Pages int // that hold no other class
 	Slots int // that these have; of runs, units
 	Used  int // of them, not free
+	Held  int // bytes that nobody else can use
 }
 
 // Stats returns a snapshot. It looks at every page: it is for scrapes.
 func (a *Arena) Stats() Stats {
 	s := Stats{}
 	for _, c := range a.Classes() {
-		if c.Bytes == 0 {
-			s.HeldBytes += uint64(c.Used * a.unit)
-		} else {
-			s.HeldBytes += uint64(c.Pages * a.pageBytes)
-		}
+		s.HeldBytes += uint64(c.Held)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,10 +51,12 @@ func (a *Arena) Classes() []ClassStats {
 			run.Used += bits.OnesCount64(of.taken)
 		}
 	}
+	run.Held = run.Used * a.unit
 	all := []ClassStats{run}
 	for _, k := range a.classes[1:] {
 		if k.pages > 0 {
-			all = append(all, ClassStats{k.size, k.pages, k.pages * k.slots, k.used})
+			all = append(all, ClassStats{k.size, k.pages, k.pages * k.slots, k.used,
+				k.pages * a.pageBytes})
 		}
 	}
 	return all

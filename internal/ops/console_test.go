@@ -52,6 +52,8 @@ func busy(n int) ops.Options {
 					Lag:      ops.Seconds(12 * time.Millisecond), Events: counts(40)[0]}},
 				Pools: []ops.Pool{{Source: "main", InUse: 2, Idle: 3}},
 				Tiers: []ops.Tier{{Name: "memory", Bytes: 100 << 20, MaxBytes: 256 << 20, Entries: 123456,
+					WasteBytes: 5 << 20, LimboBytes: 1 << 20,
+					Sizes:     []ops.Size{{Most: 2048, Bytes: 80 << 20, Free: 1 << 20}},
 					Evictions: 7, EvictionAge: ops.Seconds(4 * time.Hour), HitRatio: &ops.HitRatio{.8, .91, .94}}},
 			}
 			for i := range n {
@@ -107,6 +109,9 @@ func looks(t *testing.T, browser *browsertest.Browser, url string, view browsert
 	tab.Until("[...document.querySelectorAll('#tiles b')].filter((b) => b.textContent !== '–').length >= 6")
 	tab.Until("document.querySelector('#tiles').textContent.includes(" +
 		"'twice: 94.0 % instead of 91.0 %. A copy lives 4 h')")
+	tab.Until("[...document.querySelectorAll('#tiles b')].some((b) => " +
+		"b.title.includes('room between copies 5.0 %, freed and ' +" +
+		"'not used yet 1.0 %\\ncopies up to 2 KiB: 80'))")
 	return tab
 }
 

@@ -98,7 +98,7 @@ func TestMetrics_PromtoolHasNoObjection(t *testing.T) {
 		Requests: []Requests{{Proto: "http", Resource: "r", Codes: map[string]uint64{"200": 1}, Duration: h}},
 		Resources: []Resource{{Name: "r", Lookups: []Lookups{{Tier: "memory", Hit: 1}},
 			Warm: &Warm{}}},
-		Tiers: []Tier{{Name: "memory", HitRatio: new(HitRatio)}},
+		Tiers: []Tier{{Name: "memory", HitRatio: new(HitRatio), Sizes: make([]Size, 1)}},
 		Disk:  new(Disk), Feeds: []Feed{{Source: "main", State: "fresh"}},
 		Pools: []Pool{{Source: "main"}}, Queries: []Queries{{Source: "main", Op: "load", Duration: h}},
 		Wire: new(Wire), RESP: new(RESP), Memcache: new(Memcache), Links: new(Links),

@@ -38,6 +38,8 @@ const (
 	cacheEvictionAge
 	cacheHitRatio
 	cacheLimboBytes
+	cacheSourceBytes
+	cacheSizeBytes
 	cacheWasteBytes
 	cacheability
 	cacheLists
@@ -425,6 +427,10 @@ func memoryFamilies() map[metricID]family {
 				"and with twice the memory: an estimate."},
 		cacheLimboBytes: {"cache_limbo_bytes", gauge, nil,
 			"Bytes of memory that were freed and wait for readers."},
+		cacheSourceBytes: {"cache_source_bytes", gauge, []string{"source"},
+			"Bytes of memory that copies of rows and lists take, compressed ones left out."},
+		cacheSizeBytes: {"cache_size_bytes", gauge, []string{"up_to", "state"},
+			"Bytes of memory by the size of copies, used or free for others of the size."},
 		cacheWasteBytes: {"cache_waste_bytes", gauge, nil,
 			"Bytes of memory that rounding and free slots take."},
 	}

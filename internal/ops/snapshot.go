@@ -269,6 +269,14 @@ type Tier struct {
 	WasteBytes  uint64    `json:"waste_bytes,omitempty"` // what rounding and free slots take
 	EvictionAge Seconds   `json:"eviction_age,omitempty"`
 	HitRatio    *HitRatio `json:"hit_ratio,omitempty"` // nil: not known yet
+	Sizes       []Size    `json:"sizes,omitempty"`
+}
+
+// A Size is what copies of about one size take.
+type Size struct {
+	Most  int    `json:"up_to,omitempty"` // bytes with key and head; 0: larger than the rest
+	Bytes uint64 `json:"bytes"`
+	Free  uint64 `json:"free"` // of Bytes, where there is room for others of this size
 }
 
 // A HitRatio is which part of the requests memory answers lately, 0 to 1, and what it would

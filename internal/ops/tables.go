@@ -1,6 +1,9 @@
 package ops
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // The metrics of tables. A database may have hundreds, so a table has few series: at most
 // twelve, and none until somebody asks for it. What else is counted of tables is told of
@@ -12,6 +15,7 @@ type sourceCounts struct {
 	invalidations Invalidations
 	lists         Lists
 	coarse        uint64
+	memory        uint64 // bytes
 }
 
 // tables writes the metrics of the tables and of their sources.
@@ -131,6 +135,9 @@ func (c *sourceCounts) add(r *Resource) {
 	c.lists.TooLarge += r.Lists.TooLarge
 	c.lists.Discarded += r.Lists.Discarded
 	c.lists.Unchanged += r.Lists.Unchanged
+	for i := range r.Memory {
+		c.memory += r.Memory[i].Bytes
+	}
 	if r.Words != nil {
 		c.coarse += r.Words.Coarse
 	}
@@ -144,6 +151,7 @@ func (e *emitter) source(source string, c *sourceCounts) {
 	e.value(cacheFills, float64(c.fills.Error), source, "error")
 	e.value(cacheFills, float64(c.fills.Written), source, "written")
 	e.value(cacheCoarse, float64(c.coarse), source)
+	e.value(cacheSourceBytes, float64(c.memory), source)
 	e.value(cacheInvalidations, float64(c.invalidations.Feed), source, "feed")
 	e.value(cacheInvalidations, float64(c.invalidations.Write), source, "write")
 	e.value(cacheInvalidations, float64(c.invalidations.Admin), source, "admin")
@@ -176,6 +184,14 @@ func (e *emitter) memory(t *Tier) {
 	e.value(cacheEvictionAge, time.Duration(t.EvictionAge).Seconds())
 	e.value(cacheLimboBytes, float64(t.LimboBytes))
 	e.value(cacheWasteBytes, float64(t.WasteBytes))
+	for _, s := range t.Sizes {
+		most := "more"
+		if s.Most > 0 {
+			most = strconv.Itoa(s.Most)
+		}
+		e.value(cacheSizeBytes, float64(s.Bytes-s.Free), most, "used")
+		e.value(cacheSizeBytes, float64(s.Free), most, "free")
+	}
 	if r := t.HitRatio; r != nil {
 		e.value(cacheHitRatio, r.Half, "half")
 		e.value(cacheHitRatio, r.Now, "now")

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,27 @@ func (s *share) add(entries, bytes int64) {
 // Shares returns what the documents of each resource take, those that take nothing left
 // out.
 func (m *Memory) Shares() []Share { return m.shares.list() }
+
+// Sizes returns what entries of each size take, each twice as large as the one before. Those of
+// which there are none are left out. It looks at every page, as Stats does.
+func (m *Memory) Sizes() (all []SizeShare) {
+	for _, c := range m.arena.Classes() {
+		if c.Held == 0 {
+			continue
+		}
+		s := SizeShare{Bytes: uint64(c.Held)}
+		if c.Bytes > 0 {
+			s.Most, s.Free = 1<<bits.Len(uint(c.Bytes-1)), uint64(c.Held-c.Used*c.Bytes)
+		}
+		if last := len(all) - 1; last >= 0 && all[last].Most == s.Most {
+			all[last].Bytes += s.Bytes
+			all[last].Free += s.Free
+		} else {
+			all = append(all, s)
+		}
+	}
+	return all
+}
 
 func (s *shares) list() (all []Share) {
 	s.byKind.Range(func(key, v any) bool {

@@ -1,6 +1,7 @@
 package tier_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -20,6 +21,13 @@ func TestMemory_SharesAddUp(t *testing.T) {
 		for _, sh := range shares {
 			n += sh.Entries
 			bytes += sh.Bytes
+		}
+		used := uint64(0)
+		for _, size := range m.Sizes() {
+			used += size.Bytes - size.Free
+		}
+		if over := used - s.Bytes - s.Limbo; over > 4<<10 { // but for the arena's first unit
+			t.Errorf("%s: %d bytes are used by size, %+v", when, used, m.Sizes())
 		}
 		if n != s.Entries || bytes+s.CopyBytes != s.Bytes {
 			t.Errorf("%s: shares of %d documents, %d bytes and %d of copies; all: %+v", when, n, bytes,
@@ -49,6 +57,13 @@ func TestMemory_SharesAddUp(t *testing.T) {
 	m.KeepCopy(of(3, row.FormatJSON, 1), d, copyOf(d, row.Gzip, 1000))
 	m.KeepCopy(of(3, row.FormatJSON, 1), d, copyOf(d, row.Zstd, 1000))
 	check("with copies")
+	var sizes []int
+	for _, size := range m.Sizes() {
+		sizes = append(sizes, size.Most)
+	}
+	if !slices.Contains(sizes, 1024) || !slices.Contains(sizes, 2048) || slices.Contains(sizes, 8192) {
+		t.Errorf("sizes %v", sizes)
+	}
 	for i := range 5000 {
 		m.Put(of(1, row.FormatJSON, i), tiertest.Document(900, 3))
 	}

@@ -62,6 +62,14 @@ type Stats struct {
 	Waste uint64        // of HeldBytes, what rounding and free slots take
 }
 
+// A SizeShare is what entries of a Memory take that have about one size, with what belongs to
+// them.
+type SizeShare struct {
+	Most  int    // bytes of the largest of them, a power of two; 0: they are larger than the rest
+	Bytes uint64 // held for them
+	Free  uint64 // of Bytes, what has no entry
+}
+
 // A Share is what the documents of one number in one format take of a Memory.
 type Share struct {
 	Resource uint32 // see Ref

@@ -70,6 +70,9 @@ export const showMemory = (list) => {
   const memory = of[0] || {}, r = memory.hit_ratio;
   set(tiles[5].other, !memory.evictions ? '' : (r ? 'twice: ' + percent(r.twice) + ' instead of ' + percent(r.now) + '. ' : '')
     + 'A copy lives ' + long(memory.eviction_age || 0));
+  const part = (n) => percent((n || 0) / Math.max(1, used));
+  tiles[5].value.title = 'room between copies ' + part(memory.waste_bytes) + ', freed and not used yet ' + part(memory.limbo_bytes)
+    + (memory.sizes || []).map((s) => '\n' + (s.up_to ? 'copies up to ' + bytes(s.up_to) : 'larger copies') + ': ' + bytes(s.bytes) + ', ' + bytes(s.free) + ' free').join('');
 };
 // asked says how often the database was asked in the last minutes, and how much was answered.
 export const asked = () => {
