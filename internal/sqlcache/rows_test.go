@@ -30,9 +30,11 @@ func TestRows_AreNamed(t *testing.T) {
 		CREATE TABLE u (id uuid PRIMARY KEY, of int, n int);
 		INSERT INTO u SELECT ('00000000-0000-0000-0000-0000000000' || i)::uuid, i % 10, i
 			FROM generate_series(10, 60) i;
+		CREATE TABLE s (id int PRIMARY KEY, session_token text, n int); -- no document shows it
+		INSERT INTO s SELECT i, 'token' || i, i FROM generate_series(1, 9) i;
 		CREATE TABLE two (a int, b text, of int, n int, PRIMARY KEY (b, a));
 		INSERT INTO two SELECT i, 'x,' || i % 3, i % 10, i FROM generate_series(1, 60) i;`
-	s := newStand(t, dbtest.Postgres(t, dbtest.Setup(setup)), "c", "u", "two")
+	s := newStand(t, dbtest.Postgres(t, dbtest.Setup(setup)), "c", "u", "two", "s")
 	direct := connect(t, s.database, pgx.QueryExecModeSimpleProtocol)
 	const (
 		all   = "SELECT * FROM c WHERE of = $1 ORDER BY id"
@@ -42,6 +44,7 @@ func TestRows_AreNamed(t *testing.T) {
 		later = "SELECT id FROM c WHERE of = $1 ORDER BY id OFFSET 1"
 		uuid  = "SELECT n, id FROM u WHERE of = $1"
 		pair  = "SELECT n, b, a FROM two WHERE of = $1"
+		token = "SELECT id, n FROM s WHERE session_token = 'token3' AND id >= $1"
 	)
 	for name, mode := range modes {
 		c := connect(t, s.url, mode)
@@ -72,6 +75,10 @@ func TestRows_AreNamed(t *testing.T) {
 			{uuid, "UPDATE u SET n = n + 1 WHERE n = 24", true},
 			{uuid, "UPDATE u SET n = n + 1 WHERE n = 33", false},
 			{uuid, "UPDATE u SET n = n - 1 WHERE n = 34 AND of = 3", false},
+			{token, "UPDATE s SET n = n + 1 WHERE id = 4", true},
+			{token, "UPDATE s SET n = n + 1 WHERE id = 3", false},
+			{token, "UPDATE s SET session_token = 'token3' WHERE id = 5", false},
+			{token, "UPDATE s SET session_token = 'token5' WHERE id = 5", false},
 			{pair, "UPDATE two SET n = n WHERE a = 24", true},
 			{pair, "UPDATE two SET n = n WHERE a = 23", false},
 		} {

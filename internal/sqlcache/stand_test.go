@@ -82,7 +82,7 @@ func newStandOf(
 		Sources: []resource.SourceOptions{{Name: "main", Source: src}}}
 	for _, name := range tables {
 		o.Resources = append(o.Resources, resource.Spec{Source: "main", Writable: true,
-			Table: &source.Spec{Name: name, Table: name}})
+			Table: &source.Spec{Name: name, Table: name, Hide: true}})
 	}
 	set, err := resource.Open(t.Context(), o)
 	if err != nil {

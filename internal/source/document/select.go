@@ -12,7 +12,8 @@ import (
 )
 
 // describe makes the table that queries of p are about. Columns that no member shows are
-// unknown to them; those of the key are there all the same, for the order.
+// unknown to them. They are there all the same: those of the key for the order, the others since
+// statements of SQL may name them.
 func (p *Plan) describe(spec *source.Spec) error {
 	if p.Query != nil {
 		return nil
@@ -42,6 +43,11 @@ func (p *Plan) describe(spec *source.Spec) error {
 		}
 		t.Columns[at].NotNull = true // rows whose key is NULL are in no list
 		t.Key = append(t.Key, at)
+	}
+	for _, col := range n.Table.Cols {
+		if !slices.Contains(p.cols, col) {
+			t.Columns, p.cols = append(t.Columns, n.describe(col, "")), append(p.cols, col)
+		}
 	}
 	p.table = query.NewTable(t)
 	for _, name := range spec.Filters {
