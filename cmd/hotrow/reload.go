@@ -27,6 +27,7 @@ func (s *server) whatChanges(ctx context.Context, failed chan<- error) (stop fun
 		under.Go(func() { s.discover(ctx, failed) })
 	}
 	under.Go(func() { s.watchKeys(ctx) })
+	under.Go(func() { s.findNewTables(ctx) })
 	under.Go(func() { s.watchLosses(ctx) })
 	under.Go(func() {
 		for {
@@ -54,6 +55,38 @@ func (s *server) keepHangups() (stop func()) {
 		signal.Notify(s.hangups, hangup)
 	}
 	return func() { signal.Stop(s.hangups) }
+}
+
+// newTablesPause is between two searches for tables that are new: each compiles all tables.
+const newTablesPause = time.Second
+
+// wantTables has it looked which tables a TARGET has: one is there that is not followed.
+func (s *server) wantTables() {
+	select {
+	case s.newTables <- struct{}{}:
+	default:
+	}
+}
+
+// findNewTables does so, once the tables of the start have been found.
+func (s *server) findNewTables(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.newTables:
+		}
+		if s.cmd.Config == "" && s.cmd.Target != "" && s.discovered.Load() {
+			s.changing.Lock()
+			s.rediscover(ctx)
+			s.changing.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(newTablesPause):
+		}
+	}
 }
 
 // rediscover looks again which tables a TARGET has.

@@ -82,7 +82,8 @@ func (c *serveCmd) Run(p *program) error {
 		defer terminal.release()
 	}
 	s := &server{cmd: c, p: p, log: slog.New(events.Handler(handler)), events: events,
-		terminal: terminal, unsent: front.NewOutputBudget(0, 0)}
+		newTables: make(chan struct{}, 1),
+		terminal:  terminal, unsent: front.NewOutputBudget(0, 0)}
 	s.live.Store(cfg)
 	defer s.close()
 	return s.run()
@@ -122,9 +123,10 @@ type server struct {
 	opsGate    *admit.Gate  // of it
 	links      shortener
 	hangups    chan os.Signal
-	changing   sync.Mutex  // held while a reload, or a first key, changes the resources
-	discovered atomic.Bool // the resources are known
-	draining   atomic.Bool // no new requests, please
+	newTables  chan struct{} // the database has a table that is not followed
+	changing   sync.Mutex    // held while a reload, or a first key, changes the resources
+	discovered atomic.Bool   // the resources are known
+	draining   atomic.Bool   // no new requests, please
 }
 
 // cfg returns the configuration that counts now. A reload, or tables that are

@@ -40,7 +40,7 @@ func openSQL(s *server) protocolFront {
 	src, definer := s.sources[name].(source.Definer)
 	if definer && s.cfg().Sources[name].Reads == "" {
 		f.cache = sqlcache.New(sqlcache.Options{Set: s.set, Source: name, Names: src,
-			Serve: s.cfg().SQL.Mode == "serve", Log: s.log})
+			Serve: s.cfg().SQL.Mode == "serve", Log: s.log, Unfollowed: s.wantTables})
 	} else if s.cfg().SQL.Mode == "serve" {
 		s.log.Warn("sql.mode: serve answers nothing from memory where a standby is read",
 			"source", name)

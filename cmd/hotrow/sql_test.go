@@ -75,6 +75,31 @@ func TestServe_SQLFromMemory(t *testing.T) {
 	}
 }
 
+// TestServe_SQLFollowsNewTables: a table that is made while hotrow runs, by whomever, is soon answered
+// from memory, and so is what changes in it.
+func TestServe_SQLFollowsNewTables(t *testing.T) {
+	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY);"))
+	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0", "HOTROW_SQL_MODE=serve"}, database)
+	until(t, r.log, r.complete)
+	through := r.sqlURL(database)
+	for name, by := range map[string]string{"mine": through, "theirs": database} {
+		dbtest.Psql(t, by, "CREATE TABLE "+name+" (id int PRIMARY KEY, b text); INSERT INTO "+name+" VALUES (1, 'one')")
+		sql := "SELECT b FROM " + name + " WHERE id = 1;\n"
+		until(t, r.log, func() bool {
+			dbtest.Psql(t, through, sql+sql)
+			_, page := get(t, r.ops+"/-/sql?name="+name)
+			return regexp.MustCompile(`"hits": [1-9]`).MatchString(page)
+		})
+		for _, by := range []string{through, database} {
+			dbtest.Psql(t, by, "UPDATE "+name+" SET b = b || '+'")
+		}
+		until(t, r.log, func() bool { return strings.TrimSpace(dbtest.Psql(t, through, sql)) == "one++" })
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("it ends with %d:\n%s", code, r.log)
+	}
+}
+
 // TestServe_SQLWantsOneHost: a relay leads to one server.
 func TestServe_SQLWantsOneHost(t *testing.T) {
 	r := begin(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0"}, "postgres://u@127.0.0.1,127.0.0.2/d?sslmode=disable")

@@ -54,6 +54,7 @@ type Relation struct {
 
 	Columns []RelationColumn
 	Unique  [][]string // columns that tell rows apart, and are never NULL
+	Keyed   bool       // it has a primary key
 }
 
 // A RelationColumn is a column by its name and the number of its type.

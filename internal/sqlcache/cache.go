@@ -31,11 +31,17 @@ type Options struct {
 	Serve  bool           // keep the messages of answers, not their digests alone
 	Rest   time.Duration  // nobody asks for so long: the catalogue is not read; 0: 10 s
 	Log    *slog.Logger   // nil: discard
+
+	// Unfollowed is called when the database has a table with a primary key that the feed does not
+	// follow; nil: nobody is told. It must not wait.
+	Unfollowed func()
 }
 
 // A Cache has the copies of one source. Any goroutine may call its methods.
 type Cache struct {
 	names  source.Definer
+	tell   func() // Options.Unfollowed
+	told   uint64 // of the definitions for which that was called, or need not be; of run
 	log    *slog.Logger
 	serves bool
 	memory *tier.Memory
@@ -127,7 +133,7 @@ func New(o Options) *Cache {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Cache{names: o.Names, log: o.Log, serves: o.Serve, memory: o.Set.Memory(),
+	c := &Cache{names: o.Names, tell: o.Unfollowed, log: o.Log, serves: o.Serve, memory: o.Set.Memory(),
 		number: o.Set.Number(o.Source, "statements"), fingerprints: make(map[string]*Fingerprint),
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.lent.New = func() any { return new(tier.Reader) }

@@ -91,6 +91,7 @@ func (c *Cache) serve(ctx context.Context, due bool) {
 	looked := false
 	if due || halts || len(t.judges) > 0 {
 		looked = c.look(ctx)
+		c.tellUnfollowed()
 	}
 	fenced := false
 	if of != nil && (t.fence || len(t.writes)+len(t.judges) > 0) {
@@ -168,6 +169,26 @@ func (c *Cache) look(ctx context.Context) bool {
 	c.readAt.Store(begin)
 	c.forget()
 	return true
+}
+
+// tellUnfollowed tells that there is a table which the feed could follow, and does not: once for
+// each change of definitions.
+func (c *Cache) tellUnfollowed() {
+	m, of := c.meaning.Load(), c.fresh.Now()
+	if c.tell == nil || m == nil || of == nil || m.number == c.told {
+		return
+	}
+	if open, _ := of.Open(); !open {
+		return // it may follow all of them soon
+	}
+	c.told = m.number
+	for i := range m.Relations {
+		r := &m.Relations[i]
+		if r.Rows && r.Keyed && !of.Follows(r.Schema+"."+r.Name) {
+			c.tell()
+			return
+		}
+	}
 }
 
 // sayUnread tells the log, now and then, that the catalogue could not be read.

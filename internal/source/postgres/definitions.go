@@ -85,7 +85,7 @@ const sqlRelationColumns = `SELECT a.attrelid, a.attname::text, a.atttypid
 	WHERE c.oid >= 16384 AND c.relkind = 'r' AND c.relpersistence = 'p' AND a.attnum > 0
 		AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum`
 
-const sqlRelationKeys = `SELECT i.indrelid, k.names
+const sqlRelationKeys = `SELECT i.indrelid, k.names, i.indisprimary
 	FROM pg_catalog.pg_index i, LATERAL (
 		SELECT array_agg(a.attname::text) AS names, bool_and(a.attnotnull) AS filled
 		FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(num, n)
@@ -213,9 +213,11 @@ func readParts(
 		return err
 	}
 	var columns []string
-	return read(sqlRelationKeys, []any{&oid, &columns}, func() error {
+	var primary bool
+	return read(sqlRelationKeys, []any{&oid, &columns, &primary}, func() error {
 		if i, ok := byOID[oid]; ok {
 			d.Relations[i].Unique = append(d.Relations[i].Unique, columns)
+			d.Relations[i].Keyed = d.Relations[i].Keyed || primary
 		}
 		columns = nil
 		return nil
