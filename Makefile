@@ -180,6 +180,14 @@ sql-logins: ## log-ins by ten drivers to PostgreSQL 15, 17 and 18 over every com
 sql-orms: ## what memory would answer of the statements of drivers and object mappers, as a table in docs (Debian, as root)
 	scripts/sql-orms
 
+.PHONY: sql-use
+sql-use: ## pages of a site of links, direct and answered from memory: hits, processor time, in pairs, as a table in docs (Debian, as root)
+	scripts/sql-use
+
+.PHONY: sql-page
+sql-page: ## pages of 12 SELECTs by libpq, psycopg and pgx, direct and answered from memory, in pairs (Debian, as root)
+	scripts/sql-page
+
 .PHONY: h2spec
 h2spec: ## h2spec against hotrow and net/http, as a table of what fails (make test runs it too)
 	$(GO) test ./cmd/hotrow -run '^TestServe_H2Spec$$' -count=1 -v

@@ -133,9 +133,10 @@ func New(o Options) *Cache {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Cache{names: o.Names, tell: o.Unfollowed, log: o.Log, serves: o.Serve, memory: o.Set.Memory(),
-		number: o.Set.Number(o.Source, "statements"), fingerprints: make(map[string]*Fingerprint),
-		wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	c := &Cache{names: o.Names, tell: o.Unfollowed, log: o.Log, serves: o.Serve,
+		memory: o.Set.Memory(), number: o.Set.Number(o.Source, "statements"),
+		fingerprints: make(map[string]*Fingerprint),
+		wake:         make(chan struct{}, 1), ended: make(chan struct{})}
 	c.lent.New = func() any { return new(tier.Reader) }
 	c.reader.restAfter = cmp.Or(o.Rest, 10*time.Second)
 	c.fresh = o.Set.Statements(o.Source, c.drop, c.agree)
