@@ -204,6 +204,14 @@ engines: deps ## the drivers on PostgreSQL 15, 17 and 18, MariaDB, Galera and My
 mutants: ## every wrong variant of the freshness protocol must fail its tests
 	$(GO) run ./internal/fresh/mutants
 
+.PHONY: spec
+spec: ## the freshness protocol in Promela, checked by SPIN, and what is broken in it refuted (minutes; Debian installs it as root)
+	scripts/spec
+
+.PHONY: spec-large
+spec-large: ## the same with scenarios of more states (an hour)
+	SPEC=large MEMLIM=8000 scripts/spec
+
 .PHONY: bench
 bench: ## side by side with peers, into bench/results (ARGS="-quick" to try it; hours otherwise)
 	scripts/install-bench-deps
