@@ -195,3 +195,55 @@ func TestMulti_BytesAreBounded(t *testing.T) {
 	_ = c.nc.Close()
 	eventually(t, "nothing is kept for who has left", func() bool { return s.f.queued.Load() == 0 })
 }
+
+// TestUnread_RowsThatChangeAreOfOneState: a client asks for rows of 1.2 MB together, again and
+// again, and stops reading. Meanwhile the rows change, and memory evicts them. What comes when it
+// reads on is of one state of each row, byte for byte.
+func TestUnread_RowsThatChangeAreOfOneState(t *testing.T) {
+	bothForms(t, func(t *testing.T, form func(*Options, *kv.Listen)) {
+		const rows, times = 20, 10
+		unsent := front.NewOutputBudget(0, 0)
+		unsent.Wait = time.Minute
+		s := newSite(t, form, func(o *Options, _ *kv.Listen) { o.Unsent = unsent })
+		s.Exec(manyNotes(rows), `UPDATE note SET body = replace(hex(zeroblob(30000)), '0', 'a')`)
+		other := s.dial()
+		other.send(mget(1, rows))
+		_ = other.nc.SetReadDeadline(waittest.Deadline(time.Minute))
+		if _, err := io.CopyN(io.Discard, other.r, noteBytes(rows)); err != nil {
+			t.Fatal(err)
+		}
+		c := s.dial()
+		if err := c.nc.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+			t.Fatal(err)
+		}
+		c.raw(strings.Repeat(encode(mget(1, rows)), times))
+		if _, err := c.r.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		s.Exec(`INSERT INTO note (id, body) WITH RECURSIVE i(n) AS (SELECT 1001 UNION ALL SELECT n + 1 FROM i
+			WHERE n < 1200) SELECT n, printf('%060000d', n) FROM i`)
+		evictions := s.Memory.Stats().Evictions
+		for i := range 3 {
+			s.Exec(`UPDATE note SET body = replace(hex(zeroblob(30000)), '0', '` + string(rune('b'+i)) + `')
+				WHERE id <= ` + strconv.Itoa(rows))
+			for n := 1001; n <= 1200; n++ {
+				other.do("GET notes:" + strconv.Itoa(n))
+			}
+		}
+		if n := s.Memory.Stats().Evictions; n == evictions {
+			t.Error("nothing was evicted")
+		}
+		_ = c.nc.SetReadDeadline(waittest.Deadline(time.Minute))
+		got := make([]byte, noteBytes(rows))
+		for range times {
+			if _, err := io.ReadFull(c.r, got); err != nil {
+				t.Fatal(err)
+			}
+			for n, bulk := range strings.Split(string(got), "$60000\r\n")[1:] {
+				if body := strings.TrimSuffix(bulk, "\r\n"); strings.Count(body, body[:1]) != 60_000 {
+					t.Fatalf("row %d is of several states: %.100q", 1+n, body)
+				}
+			}
+		}
+	})
+}
