@@ -11,6 +11,7 @@ GUARDS   ?= 0s
 SINCE    ?= main
 COUNT    ?= 20
 WRITES   ?= 10000000
+READS    ?= 1000000
 
 # What must be installed for the tests: a missing one fails them, see
 # internal/dbtest. scripts/install-test-deps installs it.
@@ -161,6 +162,10 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 .PHONY: sql-suites
 sql-suites: ## PostgreSQL's own tests and those of drivers, direct and through hotrow, as a table in docs (Debian, as root; half an hour)
 	scripts/sql-suites
+
+.PHONY: sql-truth
+sql-truth: ## READS (1000000) of SQL from memory beside writers, feeds that are cut and definitions that change, each compared
+	$(GO) test -count=1 -v -timeout 0 -run '^TestServe_Truth$$' ./internal/sqlcache -atleast=$(READS) -audit=1000
 
 .PHONY: sql-idle
 sql-idle: ## the memory of 10,000 idle sessions of SQL (Linux, as root)

@@ -2,14 +2,10 @@ package robust
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,62 +16,8 @@ import (
 // through it. It refuses settings of a session that it does not know, or ignores them.
 func newPgBouncer(t *testing.T, d *database, ignores string) string {
 	t.Helper()
-	program := dbtest.Program(t, "pgbouncer", "pgbouncer", "/usr/sbin")
-	u, err := url.Parse(d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil { // the pooler takes it
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "hotrow-pooler-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file := filepath.Join(dir, "pgbouncer.ini")
-	ini := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s\n[pgbouncer]\n"+
-		"listen_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\n"+
-		"pool_mode = transaction\ndefault_pool_size = 20\nignore_startup_parameters = %s\n",
-		u.Hostname(), u.Port(), u.User.Username(), port, ignores)
-	if err := os.WriteFile(file, []byte(ini), 0o644); err != nil { // another user reads it
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "-u", "postgres", file)
-	if os.Getuid() != 0 {
-		cmd = exec.Command(program, file)
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	said := new(strings.Builder)
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it says that it was killed
-		if t.Failed() {
-			t.Logf("the pooler said:\n%s", said)
-		}
-	})
-	address := fmt.Sprintf("127.0.0.1:%d", port)
-	until(t, func() string { return address }, "the pooler", func() bool {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			_ = c.Close()
-		}
-		return err == nil
-	})
-	u.Host = address
-	return u.String()
+	return dbtest.PgBouncer(t, d.url, "pool_mode = transaction", "default_pool_size = 20",
+		"ignore_startup_parameters = "+ignores)
 }
 
 // lenient are the settings of hotrow's sessions, for a pooler that ignores them.

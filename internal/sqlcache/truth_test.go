@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	truthFor   = flag.Duration("for", 0, "how long the test of truth runs at least")
+	atLeast    = flag.Int64("atleast", 0, "so many reads of the test of truth there are at least")
 	auditEvery = flag.Int("audit", 50, "of so many hits of it the server is asked for one")
 )
 
@@ -81,7 +81,7 @@ func TestServe_Truth(t *testing.T) {
 		append(tablesOfTruth, "part", "theirs")...)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	p := newPool(t, s.url, 16)
+	p := newPool(t, s.url, 16, allModes...)
 	done := make(chan struct{})
 	var sessions, beside sync.WaitGroup
 	var asked, written, others atomic.Int64
@@ -106,9 +106,10 @@ func TestServe_Truth(t *testing.T) {
 			}
 		}
 	})
-	until, deadline := time.Now().Add(*truthFor), waittest.Deadline(20*time.Second)
+	deadline := waittest.Deadline(20 * time.Second)
 	goesOn := func(n int) bool {
-		return n < *rounds || time.Now().Before(until) || s.front.Stats().Hits < 100 && time.Now().Before(deadline)
+		return n < *rounds || asked.Load() < *atLeast ||
+			s.front.Stats().Hits < 100 && time.Now().Before(deadline)
 	}
 	for i := range 8 {
 		w := &writer{t: t, p: p, r: rand.New(rand.NewPCG(seed, uint64(i))), of: i + 1, rows: make(map[int]fact),

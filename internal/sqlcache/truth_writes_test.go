@@ -38,10 +38,12 @@ type pool struct {
 	n    atomic.Int64
 }
 
-func newPool(t *testing.T, url string, n int) *pool {
+// allModes are those in which the sessions of a pool send statements.
+var allModes = []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec}
+
+func newPool(t *testing.T, url string, n int, modes ...pgx.QueryExecMode) *pool {
 	p := &pool{free: make(chan *pgx.Conn, n)}
-	modes := []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
-		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec}
 	p.open = func(i int) *pgx.Conn {
 		c := connect(t, url, modes[i%len(modes)])
 		if i%8 > 3 { // their commits are answered before they are on disk
