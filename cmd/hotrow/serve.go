@@ -35,6 +35,7 @@ import (
 type serveCmd struct {
 	Target, Config string
 	Writable, Open bool
+	Postgrest      bool
 	Feed           string
 	demo           *demoFile // of hotrow demo; nil: a TARGET or a configuration is served
 
@@ -50,6 +51,8 @@ func serveCommand(p *program) *cobra.Command {
 	f.StringVarP(&c.Config, "config", "c", "", "Serve what this configuration `FILE` says.")
 	f.BoolVar(&c.Writable, "writable", false,
 		"Let a database given as TARGET be written.")
+	f.BoolVar(&c.Postgrest, "postgrest", false,
+		"Serve clients of PostgREST and Supabase below /rest/v1.")
 	f.BoolVar(&c.Open, "open", false, "Let other machines read without a token.")
 	f.Var(newOneOf(&c.Feed, "auto", "auto", "logical", "notify", "binlog", "sqlite", "none"),
 		"feed", "`MODE` of TARGET's feed: auto, logical, notify, binlog, sqlite or none.")
@@ -367,6 +370,7 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.CORS.Names(), Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
 		CacheControl: cfg.HTTP.CacheControl,
+		Postgrest:    cfg.HTTP.Postgrest.Path,
 		Resttest:     cfg.HTTP.Compat == "resttest",
 		HSTS:         cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
 		Access: s.access, Unsent: s.unsent, Trace: s.tracer, Pages: s.pages(cfg),

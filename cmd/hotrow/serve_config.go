@@ -17,10 +17,10 @@ func (c *serveCmd) fits() error {
 		return errors.New("serve what? hotrow serve app.db, or a database URL, or -c FILE; " +
 			"hotrow demo has data to try it with")
 	}
-	for _, flag := range []string{"writable", "feed"} {
+	for _, flag := range []string{"writable", "postgrest", "feed"} {
 		if c.Config != "" && c.given(flag) {
 			return fmt.Errorf("--%s is of a TARGET and excludes --config: the configuration has "+
-				"access.write and feed.mode", flag)
+				"access.write, http.postgrest and feed.mode", flag)
 		}
 	}
 	return nil
@@ -43,6 +43,9 @@ func (c *serveCmd) load(p *program) (*config.Config, error) {
 		return nil, err
 	}
 	p.warn(warnings)
+	if c.Postgrest && cfg.HTTP.Postgrest.Path == "" {
+		cfg.HTTP.Postgrest.Path = "/rest/v1"
+	}
 	if c.Config != "" {
 		if err := cfg.CheckServes(); err != nil {
 			return nil, err

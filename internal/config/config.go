@@ -44,6 +44,7 @@ type HTTP struct {
 	Compression     []string `yaml:"compression" oneof:"zstd gzip" apply:"reload"`
 	CacheControl    string   `yaml:"cache_control" apply:"reload"`
 	Compat          string   `yaml:"compat" oneof:"none resttest" apply:"reload"`
+	Postgrest       Profile  `yaml:"postgrest" apply:"reload"`
 	CORS            CORS     `yaml:"cors" apply:"reload"`
 	TLS             TLS      `yaml:"tls" apply:"reload"`
 }

@@ -50,6 +50,7 @@ func (v *validator) warnf(path, format string, args ...any) {
 func (v *validator) all() {
 	v.http()
 	v.origins()
+	v.profile()
 	v.tls()
 	v.wire()
 	v.keyValue()

@@ -62,6 +62,7 @@ const (
 	BatchKeys       = 1000             // of one query of the database
 	BatchBytes      = 256 << 10        // of the commands whose keys it has
 	ListKeys        = 1000             // of one in.(...): each costs a look-up
+	WriteRows       = 1000             // that one write changes; fewer if a list has fewer
 	ListRows        = 100              // of a list that does not say
 	AskedRows       = 1 << 20          // that a list or a SCAN may name; more is as much
 	HostBytes       = 256              // a Host that a connection remembers; no name is longer

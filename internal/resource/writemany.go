@@ -19,6 +19,7 @@ type ManyWrite struct {
 	On      []string
 	Most    int
 	Promise int
+	Single  bool
 }
 
 // ManyResult is what a ManyWrite did.
@@ -112,7 +113,7 @@ func (f *revision) writeMany(
 	begin := monotonic()
 	written, err := plan.WriteMany(ctx, &source.ManyWrite{Op: w.Op, Inputs: w.Inputs,
 		Where: w.Where, Present: w.Present, On: w.On, Most: w.Most, Promise: w.Promise,
-		Touch: h.touch})
+		Single: w.Single, Touch: h.touch})
 	f.src.observe("write", monotonic()-begin, err)
 	return written, err
 }

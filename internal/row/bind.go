@@ -84,7 +84,8 @@ func (b *binder) unknown(s *Shape, m *node) *DecodeError {
 	if name := Nearest(m.name, names); name != "" {
 		message += "; did you mean " + quote(name) + "?"
 	}
-	return &DecodeError{Offset: m.nameOffset, Path: string(b.path), Message: message}
+	return &DecodeError{Offset: m.nameOffset, Path: string(b.path), Message: message,
+		Unknown: m.name}
 }
 
 // rows reads embedded documents: nil when there are none.

@@ -26,6 +26,7 @@ type DecodeError struct {
 	Offset  int    // of the byte where the wrong value or token begins; -1: not known
 	Path    string // of the member: "emps[3].sal"; "" for the body as a whole or its syntax
 	Message string
+	Unknown string // the member of a body that is none of its document; "": another error
 }
 
 // Error returns "emps[3].sal: 1.5 is not a 64-bit integer (byte 117)".

@@ -29,6 +29,8 @@ type ManyWrite struct {
 	Most    int // rows that may be changed: with more nothing is
 	Promise int // as Most, where the client has said so; 0: it has not
 
+	Single bool // one row is written, or none is
+
 	Touch func(changes []Change, at Position)
 }
 

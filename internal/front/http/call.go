@@ -119,6 +119,12 @@ func (c *call) serve() (*answer, error) {
 	if !isMethod(c.r.Method) {
 		return nil, problem{kind: kindUnknownMethod}
 	}
+	if t.profile {
+		if c.res, err = c.o.find(t.name); err != nil {
+			return nil, err
+		}
+		return c.profile()
+	}
 	switch t.kind {
 	case pathIndex:
 		return c.index()

@@ -26,9 +26,6 @@ func (o *settings) route(m *memo, p *peer, r *request, t *target) error {
 	if err := m.vet(o, r); err != nil {
 		return err
 	}
-	if err := m.demands(r); err != nil {
-		return err
-	}
 	path, ok := row.Alias(r.Path), true
 	if o.BasePath != "" {
 		path, ok = strings.CutPrefix(path, o.BasePath)
@@ -36,6 +33,13 @@ func (o *settings) route(m *memo, p *peer, r *request, t *target) error {
 	}
 	if !ok {
 		return problem{kind: kindNotFound, detail: "nothing is served at this path"}
+	}
+	rest, profile := o.profilePath(path)
+	if err := m.demands(r, profile); err != nil {
+		return err
+	}
+	if profile {
+		return t.parseProfile(rest)
 	}
 	err := t.parse(path)
 	if err != nil && o.below(path, t) {

@@ -14,8 +14,9 @@ import (
 // obeyed or refused: a client that is passed over reads and writes what it did not mean.
 // docs/reference/http-api.md has the table.
 
-// demands refuses a request that asks, by a header, for what is not done here.
-func (m *memo) demands(r *request) error {
+// demands refuses a request that asks, by a header, for what is not done here. In the profile
+// more is done.
+func (m *memo) demands(r *request, profile bool) error {
 	// Fast path: it asks for nothing of the kind.
 	if r.Prefer == nil && r.Profile == nil && r.IfRange == nil && r.http == nil {
 		return nil
@@ -39,7 +40,7 @@ func (m *memo) demands(r *request) error {
 	if r.Prefer == nil || r.Method == http.MethodGet && string(r.Prefer) == string(m.preferred) {
 		return nil
 	}
-	if err := checkPrefer(row.Alias(r.Prefer), r.Method); err != nil {
+	if err := checkPrefer(row.Alias(r.Prefer), r.Method, profile); err != nil {
 		return err
 	}
 	if r.Method == http.MethodGet {
@@ -87,7 +88,7 @@ func checkOverride(r *http.Request) error {
 // checkPrefer refuses preferences by which more, less or another thing would happen than
 // happens here, and with handling=strict all that are not known. Of a preference that is
 // given twice the first counts.
-func checkPrefer(list, method string) error {
+func checkPrefer(list, method string, profile bool) error {
 	var seen uint16
 	var unknown []string
 	strict := false
@@ -97,7 +98,7 @@ func checkPrefer(list, method string) error {
 			continue
 		}
 		seen |= bit
-		known, err := weigh(name, value, method)
+		known, err := weigh(name, value, method, profile)
 		if err != nil {
 			return err
 		}
@@ -126,9 +127,18 @@ func bitOf(name string) uint16 {
 }
 
 // weigh reports whether a preference is one that is known, or refuses it.
-func weigh(name, value, method string) (known bool, err error) {
+func weigh(name, value, method string, profile bool) (known bool, err error) {
 	makes := method == http.MethodPost || method == http.MethodPut
 	writes := makes || method == http.MethodPatch || method == http.MethodDelete
+	switch {
+	case profile && name == "resolution":
+		return value == "merge-duplicates" || value == "ignore-duplicates", nil
+	case profile && name == "missing":
+		return value == "default", nil
+	case profile && name == "max-affected":
+		_, err := strconv.ParseUint(value, 10, 31)
+		return err == nil, nil
+	}
 	switch name {
 	case "handling":
 		return value == "strict" || value == "lenient", nil

@@ -76,6 +76,7 @@ type Options struct {
 	MaxList      int                 // bytes of one list; 0: 8 MiB
 	WriteTimeout time.Duration       // of one write in the database; 0: 30 s
 	CacheControl string              // of documents; "": "no-cache"
+	Postgrest    string              // the path of the profile of PostgREST: "/rest/v1"; "": none
 	Resttest     bool                // serve the paths of resttest, too
 	HSTS         bool                // tell browsers to come by HTTPS only; for HTTPS listeners
 	Unsent       *front.OutputBudget // bounds answers that clients do not read; stays; nil: its own
@@ -127,6 +128,7 @@ func New(o Options) *Handler {
 // answered by them.
 func (h *Handler) Configure(o Options) {
 	o.BasePath = strings.TrimRight(o.BasePath, "/")
+	o.Postgrest = strings.TrimRight(o.Postgrest, "/")
 	if o.MaxBody <= 0 {
 		o.MaxBody = front.BodyBytes
 	}

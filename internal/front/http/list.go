@@ -101,7 +101,7 @@ func (c *call) list() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.general || l.filtered && c.watcher != nil && c.watcher.s.woken == nil {
+	if c.inProfile() || q.general || l.filtered && c.watcher != nil && c.watcher.s.woken == nil {
 		return c.selected(q)
 	}
 	if !l.filtered {

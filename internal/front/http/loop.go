@@ -160,7 +160,7 @@ func (s *loop) answer(p *peer, r *request, out []byte, closing bool) ([]byte, pl
 	s.Snapshot.Reuse()
 	var t target
 	switch err := s.live.route(&s.memo, p, r, &t); {
-	case err != nil:
+	case err != nil, t.profile:
 		return out, inDatabase
 	case t.kind >= pathList && (r.polls() || wantsEvents(r.Accept)),
 		t.kind == pathSystem && t.name == watchPath:

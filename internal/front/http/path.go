@@ -23,6 +23,8 @@ type target struct {
 	kind pathKind
 	name string // of the resource, decoded; of a system path, what follows "/-"
 	key  string // of a document, as sent: its commas are still told from %2C
+
+	profile bool // it is below Options.Postgrest
 }
 
 // parse reads a path as it was sent, percent-encoding and all. Segments are

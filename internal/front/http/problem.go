@@ -135,6 +135,11 @@ func (c *call) problem(p problem) *answer {
 			more += "Allow: GET, HEAD, OPTIONS\r\n"
 		}
 	}
+	if c.inProfile() {
+		p.inWords(c.res)
+		return &answer{code: p.kind.status, shared: c.shared("no-store"), more: more,
+			kind: "application/json", body: p.appendFour(nil)}
+	}
 	return &answer{code: p.kind.status, shared: c.shared("no-store"), more: more,
 		kind: problemType, body: p.append(nil, c.o.BasePath, string(c.r.Path), "")}
 }

@@ -22,7 +22,12 @@ func (c *call) selected(q *question) (*answer, error) {
 	}
 	o.Reads = c.mayEmbed
 	access := c.res.AccessVersion() // before it is asked who may read
-	want, err := c.res.Query(string(c.r.Query), o)
+	raw := string(c.r.Query)
+	profile := c.inProfile()
+	if profile {
+		raw = c.profileQuery(raw)
+	}
+	want, err := c.res.Query(raw, o)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +40,12 @@ func (c *call) selected(q *question) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType}
+	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType,
+		profile: profile}
+	if profile { // a hit of the event loop is the same text in other words
+		return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
+			Variant: p.variant(), Access: access})
+	}
 	return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
 		Variant: p.variant(), Raw: strings.Clone(c.m.spelling(c.r, q.media)),
 		Alone: want.Format == "" && alone, Access: access})
@@ -72,12 +82,16 @@ func (c *call) coverEmbedded(q *question, want *query.Query) bool {
 // A selection packs what a query has found. It holds nothing of the request.
 type selection struct {
 	listing
-	want   *query.Query
-	object bool // one document is asked for, as it is
+	want    *query.Query
+	object  bool // one document is asked for, as it is
+	profile bool // without links: after is a column there
 }
 
 // variant names what else than the query the answer depends on.
 func (s *selection) variant() string {
+	if s.profile {
+		return "profile," + strconv.FormatBool(s.object)
+	}
 	if s.object {
 		return "object," + s.want.Format
 	}
@@ -105,7 +119,7 @@ func (s *selection) pack(p *resource.Page, of row.Format) (resource.Packed, erro
 		return packed, nil
 	}
 	packed.Body = row.AppendList(make([]byte, 0, size+16), of, p.Docs)
-	if p.Next != "" {
+	if p.Next != "" && !s.profile {
 		next := p.Next
 		if s.want.Format != "" {
 			next += "&format=" + url.QueryEscape(s.want.Format)

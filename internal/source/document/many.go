@@ -137,6 +137,11 @@ func (wr *manyWriter) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if rows := max(len(wr.written), len(wr.rows)); wr.many.Single && rows != 1 {
+		return &source.Error{Class: source.Invalid, Code: "PGRST116",
+			Message: "Cannot coerce the result to a single JSON object",
+			Detail:  fmt.Sprintf("The result contains %d rows", rows)}
+	}
 	return wr.conclude(ctx, wr.readAll)
 }
 

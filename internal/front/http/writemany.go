@@ -1,0 +1,340 @@
+package httpfront
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/hotrow/hotrow/internal/front"
+	"github.com/hotrow/hotrow/internal/query"
+	"github.com/hotrow/hotrow/internal/resource"
+	"github.com/hotrow/hotrow/internal/row"
+	"github.com/hotrow/hotrow/internal/source"
+)
+
+// A manyQuery is what the query and the preferences of a write of many rows say.
+type manyQuery struct {
+	where                   string // what finds the rows, as it was sent
+	columns, on             []string
+	chosen                  *query.Query // the members of the answer; nil: all
+	resolution, returns     string
+	defaults, count, strict bool
+	promise                 int
+	single, hasOn           bool
+}
+
+// writeMany answers POST, PATCH and DELETE of the profile.
+func (c *call) writeMany(op source.Op) (*answer, error) {
+	if err := c.mayWrite(); err != nil {
+		return nil, err
+	}
+	m, err := c.m.accept(c.r.Accept)
+	if err != nil {
+		return nil, err
+	}
+	if m.format != row.FormatJSON {
+		return nil, problem{kind: kindNotAcceptable}
+	}
+	q, err := c.manyQuery(op)
+	if err != nil {
+		return nil, err
+	}
+	q.single = m.name == objectType
+	// What is found by a condition, and what is sent back, is read.
+	if op != source.OpCreate || q.returns == "representation" {
+		if _, err := c.m.pass(c.o, c.r, c.res.Name(), c.res.Access().Read); err != nil {
+			return nil, err
+		}
+	}
+	w, err := c.manyWrite(op, q)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.claim(max(len(w.Inputs), 1)); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.o.WriteTimeout)
+	defer cancel()
+	done, err := c.res.WriteMany(ctx, *w)
+	if err != nil {
+		return nil, err
+	}
+	return c.manyResult(op, q, &done, m), nil
+}
+
+// manyWrite reads what is to be written.
+func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error) {
+	shape, err := c.shape()
+	if err != nil {
+		return nil, err
+	}
+	w := &resource.ManyWrite{Op: op, Shape: shape, On: q.on, Promise: q.promise,
+		Most: min(max(c.res.MaxLimit(), 1), front.WriteRows)}
+	if q.single && q.returns == "representation" {
+		w.Single = true
+	}
+	switch q.resolution {
+	case "merge-duplicates":
+		w.Present = source.PresentMerges
+	case "ignore-duplicates":
+		w.Present = source.PresentStays
+	}
+	if op != source.OpDelete {
+		if w.Inputs, err = c.rows(shape, q); err != nil {
+			return nil, err
+		}
+		if op == source.OpMerge && len(w.Inputs) != 1 {
+			return nil, problem{kind: kindBadBody, detail: "the body is one object of new values"}
+		}
+	}
+	if op == source.OpCreate {
+		if q.where != "" {
+			return nil, problem{kind: kindBadQuery, detail: "a POST has no filters"}
+		}
+		return w, nil
+	}
+	if w.Where, err = c.res.Query(q.where, query.Options{}); err != nil {
+		return nil, err
+	}
+	if len(w.Where.Where) == 0 {
+		what := "UPDATE"
+		if op == source.OpDelete {
+			what = "DELETE"
+		}
+		return nil, problem{kind: kindBadQuery, code: "21000",
+			detail: what + " requires a WHERE clause", hint: "send a filter: COLUMN=eq.VALUE"}
+	}
+	return w, nil
+}
+
+// manyQuery reads the query and the preferences of a write.
+func (c *call) manyQuery(op source.Op) (*manyQuery, error) {
+	q := new(manyQuery)
+	var filters []string
+	for pair := range strings.SplitSeq(string(c.r.Query), "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		text, err := url.QueryUnescape(value)
+		if err != nil {
+			return nil, problem{kind: kindBadQuery, detail: "the query cannot be read"}
+		}
+		switch name {
+		case "":
+		case "columns":
+			q.columns = names(text)
+		case "on_conflict":
+			q.on, q.hasOn = names(text), true
+		case "select":
+			if err := c.choose(q, value); err != nil {
+				return nil, err
+			}
+		case "order", "limit", "offset", "after", "format":
+			return nil, problem{kind: kindBadQuery, code: query.CodeSyntax,
+				detail: name + " does not go with a write",
+				hint:   "a filter says which rows are meant"}
+		default:
+			filters = append(filters, pair)
+		}
+	}
+	q.where = strings.Join(filters, "&")
+	q.prefer(row.Alias(c.r.Prefer))
+	if op != source.OpCreate || q.resolution == "" && !q.hasOn {
+		q.resolution, q.on = "", nil
+	}
+	if q.returns != "representation" {
+		q.chosen = nil
+	}
+	return q, nil
+}
+
+// choose reads which members the answer has.
+func (c *call) choose(q *manyQuery, raw string) (err error) {
+	if raw == "" {
+		return nil
+	}
+	q.chosen, err = c.res.Query("select="+raw, query.Options{})
+	return err
+}
+
+// names returns the names of a list with commas, which may be in double quotes.
+func names(text string) (list []string) {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.Trim(strings.TrimSpace(name), `"`); name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// prefer reads the preferences of a write.
+func (q *manyQuery) prefer(list string) {
+	for name, value := range eachPreference(list) {
+		switch name {
+		case "resolution":
+			q.resolution = value
+		case "return":
+			if isReturn(value) {
+				q.returns = value
+			}
+		case "missing":
+			q.defaults = value == "default"
+		case "count":
+			q.count = value == "exact"
+		case "handling":
+			q.strict = value == "strict"
+		case "max-affected":
+			q.promise, _ = strconv.Atoi(value)
+		}
+	}
+	if !q.strict {
+		q.promise = 0
+	}
+}
+
+// applied are the lines that say which preferences were obeyed, in PostgREST's order.
+func (q *manyQuery) applied() string {
+	var list []string
+	add := func(name, value string, is bool) {
+		if is {
+			list = append(list, name+"="+value)
+		}
+	}
+	add("resolution", q.resolution, q.resolution != "")
+	add("missing", "default", q.defaults)
+	add("return", q.returns, q.returns != "")
+	add("count", "exact", q.count)
+	add("handling", "strict", q.strict)
+	add("max-affected", strconv.Itoa(q.promise), q.promise > 0)
+	if list == nil {
+		return ""
+	}
+	return "Preference-Applied: " + strings.Join(list, ", ") + "\r\n"
+}
+
+// rows reads the documents of the body.
+func (c *call) rows(shape *row.Shape, q *manyQuery) ([]*row.Input, error) {
+	name, coding := c.r.contentType()
+	format, ok := bodyFormat(name, false)
+	if !ok || format != row.FormatJSON || coding != "" && coding != "identity" {
+		return nil, problem{kind: kindMediaType}
+	}
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	list, err := shape.DecodeRows(body, q.columns)
+	if errors.As(err, new(row.RowsError)) {
+		return nil, problem{kind: kindBadBody, detail: err.Error()}
+	}
+	var d *row.DecodeError
+	if errors.As(err, &d) && d.Unknown != "" {
+		return nil, c.noColumn(d.Unknown)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range q.columns {
+		if !shape.Has(name) {
+			return nil, c.noColumn(name)
+		}
+	}
+	for i := 0; i < len(list) && !q.defaults; i++ {
+		shape.Complete(list[i], q.columns)
+	}
+	return list, nil
+}
+
+// noColumn is the problem of a body with a member that is no column.
+func (c *call) noColumn(name string) error {
+	return problem{kind: kindBadBody, code: "PGRST204", detail: "Could not find the '" +
+		front.Clip(name, 64) + "' column of '" + c.res.Name() + "' in the schema cache"}
+}
+
+// manyResult answers a write that has been done.
+func (c *call) manyResult(
+	op source.Op, q *manyQuery, done *resource.ManyResult, m *media,
+) *answer {
+	c.from = &provenance{token: done.Token, lag: done.Lag, steps: done.Steps}
+	a := &answer{code: http.StatusNoContent, shared: c.shared(c.o.cacheControl(c.private))}
+	a.more = q.applied() + manyRange(op, q, len(done.Rows))
+	whole := q.returns == "representation"
+	switch {
+	case op == source.OpCreate:
+		a.code = http.StatusCreated
+		if q.resolution == "merge-duplicates" && done.Created == 0 {
+			a.code = http.StatusOK
+		}
+		if q.returns == "headers-only" && len(done.Rows) == 1 {
+			a.more += "Location: " + c.location(done.Rows[0].Key) + "\r\n"
+		}
+	case whole:
+		a.code = http.StatusOK
+	}
+	if !whole {
+		if a.code != http.StatusNoContent {
+			a.more += "Content-Length: 0\r\n"
+		}
+		return a
+	}
+	a.kind, a.body = m.name, q.represent(done)
+	return a
+}
+
+// represent returns the rows that were written, as the answer has them.
+func (q *manyQuery) represent(done *resource.ManyResult) []byte {
+	shape, project := done.Shape, func(v row.Values) row.Values { return v }
+	if q.chosen != nil && q.chosen.Select != nil {
+		var members, names []string
+		for _, m := range q.chosen.Select {
+			members = append(members, q.chosen.Table.Columns[m.Column].Member)
+			names = append(names, m.Name)
+		}
+		shape, project = shape.Project(members, names)
+	}
+	if q.single {
+		return shape.AppendJSON(nil, project(done.Rows[0].Values))
+	}
+	body := []byte{'['}
+	for i := range done.Rows {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = shape.AppendJSON(body, project(done.Rows[i].Values))
+	}
+	return append(body, ']')
+}
+
+// manyRange is the line that says how many rows were written.
+func manyRange(op source.Op, q *manyQuery, rows int) string {
+	line := []byte("Content-Range: ")
+	if op == source.OpMerge && rows > 0 {
+		line = strconv.AppendInt(append(line, "0-"...), int64(rows-1), 10)
+	} else {
+		line = append(line, '*')
+	}
+	if line = append(line, '/'); q.count {
+		line = strconv.AppendInt(line, int64(rows), 10)
+	} else {
+		line = append(line, '*')
+	}
+	return string(append(line, "\r\n"...))
+}
+
+// location is the query by which a new row is found.
+func (c *call) location(key row.Key) string {
+	columns := keyNames(c.res)
+	parts, ok := row.SplitKey(key, len(columns))
+	if !ok {
+		parts = []string{string(key)}
+	}
+	at := c.o.BasePath + c.o.Postgrest + "/" + url.PathEscape(c.res.Name()) + "?"
+	for i := range parts {
+		if i > 0 {
+			at += "&"
+		}
+		at += url.QueryEscape(columns[i]) + "=eq." + url.QueryEscape(parts[i])
+	}
+	return at
+}
