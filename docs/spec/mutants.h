@@ -73,7 +73,7 @@
 #define the_tables_version_comes_first 70 /* lists: a row leaves */
 #define the_sum_is_taken_after_the_walk 71 /* lists: a row leaves */
 #define the_sum_is_set_by_the_load 72 /* lists: a row leaves */
-#define all_is_not_in_the_sum 73 /* lists: feed begins between */
+#define all_is_not_in_the_sum 73 /* lists: feed begins */
 #define the_clock_moves_before 74 /* lists: token of a list */
 #define used_at_once 75 /* lists: a tag is registered */
 #define its_state_is_read_when_the_load_ends 76 /* lists: a tag is registered */
