@@ -144,8 +144,8 @@ byte k, x, v, position; /* of d_steps alone */
 	(has(WHOLE, t) && !is(bulk_moves_only_the_table) -> bitOf(WHOLE_TABLE) : 0) | \
 	(has(TAGGED, t) && registered && !is(tags_are_not_moved) -> bitOf(TAG) : 0))
 
-#define stamp(x, kk, delta) version[x] = ((is(settling_does_not_stamp) && delta == -1 -> \
-	version[x] >> 3 : kk) << 3) | ((keptOf(x) + delta) & 7)
+#define stamp(x, kk, delta) version[x] = ((is(settling_does_not_stamp) && (delta) == -1 -> \
+	version[x] >> 3 : kk) << 3) | ((keptOf(x) + (delta)) & 7)
 #define stampIf(x, set, kk, delta) \
 	if \
 	:: has(set, x) -> stamp(x, kk, delta) \
