@@ -15,6 +15,16 @@ type process struct {
 	err  error
 }
 
+// Start starts a program that ends, at the latest, with the test binary. What it returns is closed
+// when that has ended, and cmd.ProcessState is there.
+func Start(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
+	p, err := start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return p.done, nil
+}
+
 // start starts cmd.
 //
 // Linux kills a child with the parent's death when the thread that started it

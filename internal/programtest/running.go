@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -104,22 +103,8 @@ func Start(t *testing.T, env []string, args ...string) *Running {
 		"HOTROW_LINKS_LISTEN=127.0.0.1:0", "HOTROW_RESP_LISTEN=127.0.0.1:0",
 		"HOTROW_MEMCACHE_LISTEN=127.0.0.1:0"), env...)
 	cmd.Stdout, cmd.Stderr = r.Log, r.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started, ended := make(chan error), make(chan struct{})
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // the kernel watches the thread that starts the process
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			err = cmd.Wait()
-		}
-		if err != nil {
-			fmt.Fprintln(r.Log, err)
-		}
-	}()
-	if err := <-started; err != nil {
+	ended, err := dbtest.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
