@@ -235,35 +235,55 @@ func TestServe_MegabytesBesideManyConnections(t *testing.T) {
 	l.stop()
 }
 
-// askAll asks for documents 1 to rows over one connection, some at a time.
+// askAll asks for documents 1 to rows over one connection, some at a time. Those for which there
+// is no room beside answers that nobody has read are asked for again.
 func askAll(addr string, rows, together int) error {
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = nc.Close() }()
-	br := bufio.NewReader(nc)
-	for from := 1; from <= rows; from += together {
-		var ask strings.Builder
-		for id := from; id < from+together; id++ {
-			fmt.Fprintf(&ask, "GET /docs/%d HTTP/1.1\r\nHost: localhost\r\n\r\n", id)
-		}
+	br, end := bufio.NewReader(nc), waittest.Deadline(2*time.Minute)
+	for from := 1; from <= rows; {
 		if err := nc.SetDeadline(waittest.Deadline(30 * time.Second)); err != nil {
 			return err
 		}
-		if _, err := nc.Write([]byte(ask.String())); err != nil {
+		refused, err := askSome(nc, br, from, together)
+		switch {
+		case err != nil:
 			return err
-		}
-		for id := from; id < from+together; id++ {
-			resp, err := http.ReadResponse(br, nil)
-			if err != nil {
-				return err
-			}
-			body, err := io.ReadAll(resp.Body)
-			if want := fmt.Sprintf(`{"id":%d,`, id); err != nil || !bytes.HasPrefix(body, []byte(want)) {
-				return fmt.Errorf("document %d: %s %.80s, %v", id, resp.Status, body, err)
-			}
+		case refused == "":
+			from += together
+		case time.Now().After(end):
+			return errors.New(refused)
 		}
 	}
 	return nil
+}
+
+// askSome asks for some documents, and returns the last answer that says that there is no room.
+func askSome(nc net.Conn, br *bufio.Reader, from, together int) (refused string, err error) {
+	var ask strings.Builder
+	for id := from; id < from+together; id++ {
+		fmt.Fprintf(&ask, "GET /docs/%d HTTP/1.1\r\nHost: localhost\r\n\r\n", id)
+	}
+	if _, err := nc.Write([]byte(ask.String())); err != nil {
+		return "", err
+	}
+	for id := from; id < from+together; id++ {
+		resp, err := http.ReadResponse(br, nil)
+		if err != nil {
+			return "", err
+		}
+		body, err := io.ReadAll(resp.Body)
+		switch want := fmt.Sprintf(`{"id":%d,`, id); {
+		case err != nil:
+			return "", err
+		case resp.StatusCode == http.StatusServiceUnavailable && bytes.Contains(body, []byte("unread-answers")):
+			refused = string(body)
+		case !bytes.HasPrefix(body, []byte(want)):
+			return "", fmt.Errorf("document %d: %s %.80s", id, resp.Status, body)
+		}
+	}
+	return refused, nil
 }
