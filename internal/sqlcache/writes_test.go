@@ -14,7 +14,8 @@ import (
 )
 
 // TestServe_WritesOfOtherFronts: what was written through hotrow over HTTP, Redis or the wire, SQL reads
-// at once: the row, lists that it enters and leaves, and what goes with it.
+// at once: the row, and lists that it enters and leaves. What goes with it by a foreign key the feed
+// tells.
 func TestServe_WritesOfOtherFronts(t *testing.T) {
 	s := newServing(t, dbtest.Postgres(t, dbtest.Setup(authors+
 		"CREATE TABLE part (id int PRIMARY KEY, of int REFERENCES a ON DELETE CASCADE);"+
@@ -77,6 +78,9 @@ func TestServe_WritesOfOtherFronts(t *testing.T) {
 		read(reads)
 		set(0, 0, 6, 0)
 		write(a, source.OpDelete, id, "")
+		goes := "SELECT count(*) FROM part WHERE of = " + strconv.Itoa(id)
+		delete(reads, goes)
 		read(reads)
+		waittest.Until(t, "the feed has told what went with the row", func() bool { return one(goes) == 0 })
 	}
 }
