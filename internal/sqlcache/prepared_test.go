@@ -122,3 +122,28 @@ func TestServe_NamesAndPortals(t *testing.T) {
 		})
 	})
 }
+
+// TestServe_OtherNamesStay: a session that prepares and ends statements by text, or sends a text that
+// hotrow cannot read, goes on being answered from memory by the names that it has, and closes nothing to
+// others.
+func TestServe_OtherNamesStay(t *testing.T) {
+	s := newServing(t, dbtest.Postgres(t, dbtest.Setup(authors)), never, "a")
+	sync, execute := &pgproto3.Sync{}, &pgproto3.Execute{}
+	c, other := newWire(t, s.url), connect(t, s.url, pgx.QueryExecModeSimpleProtocol)
+	c.says(group(t, &pgproto3.Parse{Name: "s", Query: "SELECT score FROM a WHERE id = 3"}, sync), 1)
+	runs := group(t, &pgproto3.Bind{PreparedStatement: "s"}, execute, sync)
+	isHit := func() {
+		t.Helper()
+		waittest.Until(t, "the name is answered from memory", func() bool {
+			before := s.front.Stats().Hits
+			c.says(runs, 1)
+			return s.front.Stats().Hits > before
+		})
+	}
+	for _, sql := range []string{"SELECT 1", "PREPARE p AS SELECT 1; DEALLOCATE p", "DEALLOCATE PREPARE p",
+		`SELECT E'\n'`, "DO $$ BEGIN PERFORM 1; END $$"} {
+		c.says(group(t, &pgproto3.Query{String: sql}), 1)
+		isHit()
+		s.becomesServed(other, "SELECT score FROM a WHERE id = 1")
+	}
+}

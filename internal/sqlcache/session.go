@@ -78,9 +78,9 @@ func (s *Session) Doubt() {
 func (s *Session) Doubts() uint64 { return s.doubts }
 
 // Do says that a text is about to be sent to the server, with the values of a; nil: nobody knows
-// them. within says that the session is in a transaction for sure. It reports whether other
-// statements may be prepared afterwards.
-func (s *Session) Do(r *Reading, a *Ask, within bool) (names bool) {
+// them. within says that the session is in a transaction for sure. It returns the names of
+// statements that may stand for others afterwards; an empty one is all of them.
+func (s *Session) Do(r *Reading, a *Ask, within bool) (names []string) {
 	m := s.c.recent()
 	within = within && !s.left
 	for _, e := range r.Effects() {
@@ -103,7 +103,7 @@ func (s *Session) Do(r *Reading, a *Ask, within bool) (names bool) {
 		case sqlread.Sets:
 			s.Doubt()
 		case sqlread.Names:
-			names = true
+			names = append(names, e.Prepared.String())
 			s.Doubt()
 		case sqlread.Commits:
 			for _, w := range s.inside {
@@ -115,7 +115,9 @@ func (s *Session) Do(r *Reading, a *Ask, within bool) (names bool) {
 		case sqlread.DeclaresAny:
 			s.cursor = true
 		case sqlread.Anything:
-			names = names || e.Unread
+			if e.Unread {
+				names = append(names, "")
+			}
 			s.anything(within)
 			within = false
 		}

@@ -213,23 +213,6 @@ func set(format string) aWrite {
 	}
 }
 
-// setNameless is set by a session whose driver has prepared nothing: nobody would know any more what its
-// names stand for, and whatever it runs by them would close everything.
-func setNameless(format string) aWrite {
-	return func(w *writer, id, _, n int) {
-		w.p.with(func(c *pgx.Conn) {
-			if c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
-				return
-			}
-			_, err := c.PgConn().Exec(context.Background(), fmt.Sprintf(format, w.table, n, w.literal(id))).ReadAll()
-			if err != nil {
-				w.t.Errorf("%s: %v", format, err)
-			}
-			w.put(id, fact{w.rows[id].k, n})
-		})
-	}
-}
-
 // fails returns a write of one row that is for nothing: the text ends with an error, or undoes it.
 func fails(format string) aWrite {
 	return func(w *writer, id, _, n int) {
@@ -338,10 +321,10 @@ var truthWrites = []aWrite{
 	set("UPDATE %s SET (n, k) = (%d, k) WHERE %s RETURNING *"),
 	set("BEGIN; UPDATE %s SET n = %d WHERE %s; COMMIT"),
 	set("BEGIN; SAVEPOINT a; UPDATE %s SET n = %d WHERE %s; RELEASE a; COMMIT"),
-	setNameless("DO $$ BEGIN UPDATE %s SET n = %d WHERE %s; END $$"),
+	set("DO $$ BEGIN UPDATE %s SET n = %d WHERE %s; END $$"),
 	set("WITH x AS (UPDATE %s SET n = %d WHERE %s RETURNING n) SELECT n FROM x"),
 	set("SET search_path = public; UPDATE %s SET n = %d WHERE %s; RESET search_path"),
-	setNameless("PREPARE p AS UPDATE %s SET n = %d WHERE %s; EXECUTE p; DEALLOCATE p"),
+	set("PREPARE p AS UPDATE %s SET n = %d WHERE %s; EXECUTE p; DEALLOCATE p"),
 	set("SELECT 1; UPDATE %s SET n = %d WHERE %s; SELECT 2"),
 	set("UPDATE %s SET n = %d FROM (VALUES (1)) v (x) WHERE %s AND v.x = 1"),
 	fails("UPDATE %s SET n = -%d WHERE %s; SELECT 1/0"),

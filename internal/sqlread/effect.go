@@ -1,5 +1,10 @@
 package sqlread
 
+import (
+	"slices"
+	"strings"
+)
+
 // This file says what a statement can do that memory does not answer. As the rest of the package it
 // is a list of what is known: whatever is not on it may do anything.
 
@@ -24,8 +29,9 @@ const (
 // An Effect is what one statement does.
 type Effect struct {
 	Doing         Doing
-	Unread        bool // the text could not be read: it may prepare statements, too
+	Unread        bool // it may prepare statements, too: the text could not be read
 	Schema, Table Name // of Writes
+	Prepared      Name // of Names: the one statement that may be another; empty: all
 
 	// Adds says that a write adds rows and changes none.
 	Adds bool
@@ -48,12 +54,12 @@ func Effects(text string) []Effect {
 	var list []Effect
 	r := reader{s: new(Statement), text: text, lenient: true}
 	if len(text) > maxText || !r.next() {
-		return []Effect{{Unread: true}}
+		return unread(text)
 	}
 	for {
 		for r.isMark(";") {
 			if !r.next() {
-				return []Effect{{Unread: true}}
+				return unread(text)
 			}
 		}
 		if r.tok.kind == end {
@@ -61,10 +67,19 @@ func Effects(text string) []Effect {
 		}
 		e := effect{reader: &r}
 		if len(list) == maxEffects || !e.statement() {
-			return []Effect{{Unread: true}}
+			return unread(text)
 		}
 		list = append(list, e.Effect)
 	}
+}
+
+// unread returns the effect of a text that cannot be read. To prepare a statement, or to end one,
+// it needs a word for that.
+func unread(text string) []Effect {
+	text = strings.ToLower(text)
+	words := []string{"prepare", "deallocate", "discard"}
+	return []Effect{{Unread: slices.ContainsFunc(words,
+		func(word string) bool { return strings.Contains(text, word) })}}
 }
 
 // An effect is one in the making.
@@ -138,8 +153,16 @@ func (e *effect) prepares(first string) bool {
 	if !e.next() {
 		return false
 	}
-	if first == "prepare" && e.wordText() == "transaction" {
+	if first == "deallocate" && e.wordText() == "prepare" && !e.next() {
+		return false
+	}
+	switch word := e.wordText(); {
+	case first == "prepare" && word == "transaction":
 		return e.skipTo(Anything)
+	case first != "discard" && word != "all":
+		if name, ok := e.plainName(); ok {
+			e.Prepared = name
+		}
 	}
 	return e.skipTo(Names)
 }

@@ -97,3 +97,32 @@ func TestEffects(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestEffects_Names: what names one statement leaves the others alone, and a text that cannot be read
+// leaves all alone unless it has a word of what prepares statements.
+func TestEffects_Names(t *testing.T) {
+	for text, want := range map[string]string{
+		`PREPARE p (int) AS SELECT $1`: "p", `deallocate P`: "p", `DEALLOCATE PREPARE "P"`: "P",
+		`DEALLOCATE prepare`: "all", `DEALLOCATE ALL`: "all", `DEALLOCATE "all"`: "all as a name",
+		`DISCARD ALL`:   "all",
+		`DISCARD PLANS`: "all", `PREPARE TRANSACTION 'a'`: "none", `SELECT E'\n'`: "none",
+		`DO $$ BEGIN x(); END $$`:    "none",
+		`SELECT E'\n'; DEALLOCATE p`: "all", `DO $$ BEGIN EXECUTE 'Deallocate p'; END $$`: "all",
+		`DEALLOCATE é`: "all", `EXECUTE p`: "none",
+	} {
+		got := "none"
+		for _, e := range Effects(text) {
+			switch {
+			case e.Unread, e.Doing == Names && e.Prepared.IsEmpty():
+				got = "all"
+			case e.Doing == Names:
+				if got = e.Prepared.String(); got == "all" {
+					got = "all as a name"
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -172,8 +172,12 @@ func (o *observer) run(one *prepared, portal string) {
 		if one != nil {
 			reading = one.reading
 		}
-		if o.of.Do(reading, o.group.asked(portal, o.part), o.group.inside) {
-			o.names.doubt()
+		for _, name := range o.of.Do(reading, o.group.asked(portal, o.part), o.group.inside) {
+			if name == "" {
+				o.names.doubt()
+			} else {
+				o.group.define(name, nil)
+			}
 		}
 		o.group.asks = o.group.asks || one != nil && asksFor(reading)
 	}
