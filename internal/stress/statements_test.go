@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/resource"
@@ -83,10 +84,11 @@ func (s *stand) answer(path string) (body, status string) {
 func (s *stand) comesFromMemory(t *testing.T, when string) {
 	t.Helper()
 	for _, q := range questionsOfX {
-		waittest.Until(t, q+" from memory "+when, func() bool {
-			_, status := s.answer(q)
+		body, status := "", ""
+		waittest.UntilEvery(t, time.Millisecond, q+" from memory "+when, func() bool {
+			body, status = s.answer(q)
 			return strings.Contains(status, "detail=mem")
-		})
+		}, func() string { return fmt.Sprintf("%s (%s), %+v", body, status, s.Stats()) })
 	}
 }
 
