@@ -99,24 +99,35 @@ func (r *Resource) reshaped() error {
 		Message: r.name + " has changed its form since the body was read"}
 }
 
-// write sends the transaction within the source's bounds.
-func (f *revision) write(ctx context.Context, w *Write, h *writeIntent) (*source.Written, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
-	defer cancel()
-	release, err := f.src.acquireWrite(ctx, f.lanes)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
+// write sends the transaction of w.
+func (f *revision) write(
+	ctx context.Context, w *Write, h *writeIntent,
+) (written *source.Written, err error) {
 	change := &source.Write{
 		Op: w.Op, Key: w.Key, Input: w.Input, Identify: w.Identify,
 		Touch: h.touch,
 	}
-	change.Check = f.checker(w)
-	begin := monotonic()
-	written, err := f.plan.Write(ctx, change)
-	f.src.observe("write", monotonic()-begin, err)
+	err = f.sendWrite(ctx, func(ctx context.Context) error {
+		change.Check = f.checker(w)
+		written, err = f.plan.Write(ctx, change)
+		return err
+	})
 	return written, err
+}
+
+// sendWrite calls send, which writes by one transaction, within the source's bounds.
+func (f *revision) sendWrite(ctx context.Context, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
+	defer cancel()
+	release, err := f.src.acquireWrite(ctx, f.lanes)
+	if err != nil {
+		return err
+	}
+	defer release()
+	begin := monotonic()
+	err = send(ctx)
+	f.src.observe("write", monotonic()-begin, err)
+	return err
 }
 
 // touch holds what the transaction of the write changes, before it commits.

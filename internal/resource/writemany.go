@@ -99,21 +99,16 @@ func (f *revision) mayWriteMany(w *ManyWrite) error {
 	return nil
 }
 
-// writeMany sends the transaction within the source's bounds.
+// writeMany sends the transaction of w.
 func (f *revision) writeMany(
 	ctx context.Context, plan source.ManyWriter, w *ManyWrite, h *writeIntent,
-) (*source.ManyWritten, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.src.opts.Timeout)
-	defer cancel()
-	release, err := f.src.acquireWrite(ctx, f.lanes)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	begin := monotonic()
-	written, err := plan.WriteMany(ctx, &source.ManyWrite{Op: w.Op, Inputs: w.Inputs,
+) (written *source.ManyWritten, err error) {
+	change := &source.ManyWrite{Op: w.Op, Inputs: w.Inputs,
 		Where: w.Where, Present: w.Present, On: w.On, Most: w.Most, Promise: w.Promise,
-		Single: w.Single, Touch: h.touch})
-	f.src.observe("write", monotonic()-begin, err)
+		Single: w.Single, Touch: h.touch}
+	err = f.sendWrite(ctx, func(ctx context.Context) error {
+		written, err = plan.WriteMany(ctx, change)
+		return err
+	})
 	return written, err
 }

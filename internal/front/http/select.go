@@ -42,13 +42,12 @@ func (c *call) selected(q *question) (*answer, error) {
 	}
 	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType,
 		profile: profile}
-	if profile { // a hit of the event loop is the same text in other words
-		return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
-			Variant: p.variant(), Access: access})
+	ask := &resource.ListAsk{Query: want, Pack: p.pack, Variant: p.variant(), Access: access}
+	if !profile { // there the event loop would find the same text in other words
+		ask.Raw = strings.Clone(c.m.spelling(c.r, q.media))
+		ask.Alone = want.Format == "" && alone
 	}
-	return c.keptOrRead(q, want.Limit, &resource.ListAsk{Query: want, Pack: p.pack,
-		Variant: p.variant(), Raw: strings.Clone(c.m.spelling(c.r, q.media)),
-		Alone: want.Format == "" && alone, Access: access})
+	return c.keptOrRead(q, want.Limit, ask)
 }
 
 // mayEmbed returns the problem that keeps the client from reading a resource of which rows
