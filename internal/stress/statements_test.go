@@ -244,31 +244,9 @@ var kindsOfMariaDB = []kindOfStatement{
 			" RENAME TABLE y TO x"},
 }
 
-// keepWriting commits something in a database of its own twice a second, until the test ends. Where
-// nobody writes, a change of definitions at the end of the log may leave transactions before it
-// unproven, and nothing is kept then: docs/howto/mysql.md.
-func keepWriting(t *testing.T, at string) {
-	t.Helper()
-	conn, done := testbed.DialMariaDB(t, at), make(chan struct{})
-	if _, err := conn.ExecContext(t.Context(), "CREATE TABLE beat (n int)"); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(done)
-		for testbed.Pause(t.Context(), time.Second/2) {
-			_, err := conn.ExecContext(t.Context(), "INSERT INTO beat VALUES (1)")
-			if err != nil && t.Context().Err() == nil {
-				t.Error(err)
-			}
-		}
-	}()
-	t.Cleanup(func() { <-done })
-}
-
 func TestMariaDB_StatementsOfEachKind(t *testing.T) {
 	t.Parallel() // it waits, most of the time
 	server := dbtest.NewMariaDB(t, nil)
-	keepWriting(t, server.Database(t))
 	for _, k := range append(kindsOfAll, kindsOfMariaDB...) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()

@@ -34,12 +34,20 @@ func TestMariaDB_SettleOfRowsThatAreGone(t *testing.T) {
 			" INSERT INTO t VALUES (1, 1, 1); END", "ALTER TABLE t ADD COLUMN x int"},
 		{"altered and dropped", table, "BEGIN NOT ATOMIC ALTER TABLE t ADD COLUMN w int;" +
 			" INSERT INTO t VALUES (1, 1, 1); END", "DROP TABLE t"},
+		// Rows of another table count as a change of all tables then, as they may cascade.
+		{"another just then", table, "BEGIN NOT ATOMIC ALTER TABLE t ADD COLUMN w int;" +
+			" UPDATE z SET n = n + 1; END", "CREATE OR REPLACE TABLE t_other (id int)"},
+		{"first one without a key", table, "BEGIN NOT ATOMIC ALTER TABLE t ADD COLUMN w int;" +
+			" START TRANSACTION; UPDATE keyless SET n = n + 1; INSERT INTO t VALUES (1, 1, 1); COMMIT; END",
+			"ALTER TABLE t ADD COLUMN x int"},
 	} {
 		if dbtest.IsMySQL() && strings.Contains(c.write, "NOT ATOMIC") {
 			continue // it has no such blocks
 		}
 		t.Run(c.name, func(t *testing.T) {
-			f := follow(t, server.Database(t), []string{c.table}, "t id")
+			f := follow(t, server.Database(t), []string{c.table,
+				"CREATE TABLE z (id int PRIMARY KEY, n int)", "INSERT INTO z VALUES (1, 1)",
+				"CREATE TABLE keyless (n int)", "INSERT INTO keyless VALUES (1)"}, "t id")
 			run(t, f.conn, "INSERT INTO t (id, v) VALUES (2, 2)")
 			await(t, "a first write", func() bool { return len(f.rec.take()) > 0 })
 			run(t, f.conn, c.write, c.then)

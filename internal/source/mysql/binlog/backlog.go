@@ -124,7 +124,7 @@ func (s *backlogScan) commit(c *commit) error {
 	p := &visibilityCheck{pos: s.pos, xid: c.xid, locks: c.locks, late: c.late}
 	if c.xid {
 		s.need = p
-	} else if len(p.locks) > 0 || p.late != nil {
+	} else if len(p.locks) > 0 || p.late != nil && p.late.watched {
 		s.others = append(s.others, p)
 	}
 	return nil

@@ -20,20 +20,39 @@ const maxLate = 64 << 10
 // feed's beginning. Without a row that it has locked, a transaction could be proven only by
 // a later one, which may never come.
 type lateRows struct {
-	event *replication.RowsEvent // as far as its header
-	at    int                    // where in data the rows begin
-	data  []byte
-	whole bool // the catalogue has shown all columns of the table before
+	event   *replication.RowsEvent // as far as its header
+	at      int                    // where in data the rows begin
+	data    []byte
+	watched bool // the table is
+	whole   bool // the catalogue has shown all columns of the table before
 }
 
-// keepLate keeps the rows of an event whose table is not known now, the first ones of a
-// transaction. data is the library's.
+// keepLate keeps the rows of an event whose columns are not known now: of a transaction the first
+// ones, or the first ones of a table that is watched, since another may have no key. data is the
+// library's.
 func (r *reader) keepLate(e *replication.RowsEvent, at int, data []byte) {
 	name := nameOf(e)
-	if r.group.late != nil || len(data) > maxLate || r.watched[name] == "" {
+	watched := r.watched[name] != ""
+	if !watched && !r.mayReach(e) || len(data) > maxLate {
 		return
 	}
-	r.group.late = &lateRows{event: e, at: at, data: bytes.Clone(data), whole: r.whole[name]}
+	if l := r.group.late; l != nil && (l.watched || !watched) {
+		return
+	}
+	r.group.late = &lateRows{event: e, at: at, data: bytes.Clone(data), watched: watched,
+		whole: r.whole[name]}
+}
+
+// mayReach reports whether rows of a table that is not watched count as a change of those that
+// are: see reader.rows.
+func (r *reader) mayReach(e *replication.RowsEvent) bool {
+	switch {
+	case e.Type() == replication.EnumRowsEventTypeInsert:
+		return false
+	case !r.holds():
+		return true
+	}
+	return len(r.defs.unobservable) > 0 || r.defs.tables[nameOf(e)] != nil
 }
 
 // readLate finds out which rows a transaction has locked. It asks for the definition as it
