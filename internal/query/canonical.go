@@ -216,6 +216,9 @@ func opText(t *Term) string {
 	case All:
 		return t.Op.String() + "(all)."
 	}
+	if t.Config != "" {
+		return t.Op.String() + "(" + t.Config + ")."
+	}
 	return t.Op.String() + "."
 }
 

@@ -136,6 +136,11 @@ func (p *parser) comparison(column int, s string, inGroup bool) (Term, string, e
 		return term, "", badOperator(word, c)
 	}
 	switch term.Op = Op(op); {
+	case term.Op.Searches() && name != word:
+		if term.Config, ok = cutConfig(quant); !ok {
+			return term, "", syntax("the configuration of "+clip(word)+" is no name", name+
+				"(english).WORDS")
+		}
 	case quant == "any)":
 		term.Quant = Any
 	case quant == "all)":
@@ -144,10 +149,14 @@ func (p *parser) comparison(column int, s string, inGroup bool) (Term, string, e
 		return term, "", badOperator(word, c)
 	}
 	if term.Quant != One && !(term.Op == Eq || term.Op >= Gt && term.Op <= Lte ||
-		term.Op == Like || term.Op == ILike) {
+		term.Op == Like || term.Op == ILike || term.Op == Match || term.Op == IMatch) {
 		return term, "", syntax(name+" takes no (any) or (all)", "")
 	}
-	if err := c.takes(term.Op); err != nil {
+	takes := c.takes
+	if term.Op.Native() {
+		takes = func(op Op) error { return p.takesNative(c, op) }
+	}
+	if err := takes(term.Op); err != nil {
 		return term, "", err
 	}
 	return p.operands(term, c, operand, inGroup)
@@ -155,7 +164,8 @@ func (p *parser) comparison(column int, s string, inGroup bool) (Term, string, e
 
 func badOperator(word string, c *Column) error {
 	return syntax("unknown operator "+clip(word)+" for "+clip(c.Member),
-		"eq neq gt gte lt lte in is isdistinct like ilike, not. before them, (any) and (all)")
+		"eq neq gt gte lt lte in is isdistinct like ilike, not. before them, (any) and (all); "+
+			"of PostgreSQL match imatch cs cd ov sl sr nxl nxr adj fts plfts phfts wfts")
 }
 
 // takes refuses an operator that the column's type does not have.
@@ -234,6 +244,9 @@ func (c *Column) operand(op Op, text string) (string, error) {
 		return word, nil
 	case Like, ILike:
 		return c.pattern(text)
+	}
+	if op.Native() {
+		return c.native(op, text)
 	}
 	value, err := c.Part.Parse(text)
 	if err != nil {

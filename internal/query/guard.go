@@ -3,8 +3,9 @@ package query
 import "slices"
 
 // Indexed reports whether the database can find the rows that the query asks for by one of
-// indexes without reading those of others: a condition of equality is on the first column of
-// one, in each branch where one of several must hold; or filters and order follow one. An
+// indexes without reading those of others: a condition of equality, or a native operator that
+// it has, is on the first column of one, in each branch where one of several must hold; or
+// filters and order follow one. An
 // index must have all of these rows. A column that is Free needs no index.
 func (q *Query) Indexed(indexes []Index) bool {
 	return q.Free() || q.Table.equality(q.Where, indexes) ||
@@ -66,10 +67,17 @@ func (t *Table) equality(terms []Term, indexes []Index) bool {
 			}) {
 				return true
 			}
+		case term.Op.Native():
+			if !term.Not && slices.ContainsFunc(indexes, func(x Index) bool {
+				return x.Columns[0] == t.Columns[term.Column].Name &&
+					slices.Contains(x.Ops, term.Op) && x.Has(t, terms)
+			}) {
+				return true
+			}
 		case term.isEquality():
 			name := t.Columns[term.Column].Name
 			if t.Columns[term.Column].Free || slices.ContainsFunc(indexes, func(x Index) bool {
-				return x.Columns[0] == name && x.Has(t, terms)
+				return x.Columns[0] == name && x.Ops == nil && x.Has(t, terms)
 			}) {
 				return true
 			}
@@ -92,7 +100,7 @@ func (t *Term) isEquality() bool {
 // followed reports whether rows come in the wanted order from an index, and all that is
 // asked about them is in it.
 func (q *Query) followed(x Index) bool {
-	if !x.Has(q.Table, q.Where) {
+	if x.Ops != nil || !x.Has(q.Table, q.Where) {
 		return false
 	}
 	index := x.Columns
@@ -153,6 +161,29 @@ func (q *Query) mentionsTerm(each func(*Term)) {
 		}
 	}
 	in(q.Where)
+}
+
+// WantedNative returns the column and the method of an index by which a native operator would
+// find rows; false: there is none such.
+func (q *Query) WantedNative() (column, method string, ok bool) {
+	for i := range q.Where {
+		t := &q.Where[i]
+		if !t.Op.Native() || t.Not {
+			continue
+		}
+		c := &q.Table.Columns[t.Column]
+		switch c.Content {
+		case Span, Spans:
+			return c.Name, "gist", true
+		case Elements, Lexemes:
+			return c.Name, "gin", true
+		case Tree:
+			if t.Op == Cs {
+				return c.Name, "gin", true
+			}
+		}
+	}
+	return "", "", false
 }
 
 // Wanted returns the columns of an index by which the query would be Indexed: those of

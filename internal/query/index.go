@@ -10,6 +10,7 @@ type Index struct {
 	Columns []string    // one at least; "" for an expression
 	Expr    string      // SQL in which the first column is, if that is an expression
 	Partial bool        // it has some rows only
+	Ops     []Op        // native ones, by which alone it finds rows; nil: by equality and order
 	Where   []Condition // of a partial one: what its rows meet; nil where nobody can say
 }
 
@@ -64,6 +65,7 @@ func (q *Query) Passed(indexes []Index) string {
 		word := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(name) + `\b`)
 		for i := range indexes {
 			switch x := &indexes[i]; {
+			case x.Ops != nil:
 			case x.Columns[0] == "" && word.MatchString(x.Expr):
 				return "an index on an expression of " + name + " does not find values of " + name
 			case x.Columns[0] == name && !x.Has(q.Table, q.Where):

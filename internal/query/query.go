@@ -31,6 +31,7 @@ type Term struct {
 	Not    bool
 	Column int      // of a comparison
 	Quant  Quant    // of a comparison with several values
+	Config string   // of a search: the configuration of texts; "": the database's default
 	Values []string // canonical texts of the operands; of Is "null", "true", "false"
 	Terms  []Term   // of And and Or, in the order of their texts; two at least
 }
@@ -51,14 +52,30 @@ const (
 	Like          // a pattern with % and _, a backslash before what is meant as it is
 	ILike         // the same in any case
 	Is            // null or a truth value
+	Match         // a regular expression of PostgreSQL: see native.go
+	IMatch        // the same in any case
+	Cs            // contains all of
+	Cd            // is contained in
+	Ov            // overlaps with
+	Sl            // is strictly left of
+	Sr            // is strictly right of
+	Nxl           // does not extend to the left of
+	Nxr           // does not extend to the right of
+	Adj           // is adjacent to
+	Fts           // finds the words of to_tsquery
+	Plfts         // of plainto_tsquery
+	Phfts         // of phraseto_tsquery
+	Wfts          // of websearch_to_tsquery
 	And
 	Or
 )
 
 // opNames are the names of operators in queries.
 var opNames = [...]string{Eq: "eq", Neq: "neq", Gt: "gt", Gte: "gte", Lt: "lt", Lte: "lte",
-	In: "in", IsDistinct: "isdistinct", Like: "like", ILike: "ilike", Is: "is", And: "and",
-	Or: "or"}
+	In: "in", IsDistinct: "isdistinct", Like: "like", ILike: "ilike", Is: "is",
+	Match: "match", IMatch: "imatch", Cs: "cs", Cd: "cd", Ov: "ov", Sl: "sl", Sr: "sr",
+	Nxl: "nxl", Nxr: "nxr", Adj: "adj", Fts: "fts", Plfts: "plfts", Phfts: "phfts",
+	Wfts: "wfts", And: "and", Or: "or"}
 
 // String returns the operator's name in queries.
 func (o Op) String() string { return opNames[o] }

@@ -123,7 +123,7 @@ func TestParse_ErrorsNameWhatAndWhere(t *testing.T) {
 		{"empNo=not.not.eq.1", CodeSyntax, "unknown operator"},
 		{"empNo=neq(any).{1}", CodeSyntax, "neq takes no (any)"},
 		{"empNo=eq(some).{1}", CodeSyntax, "unknown operator"},
-		{"empNo=cs.{1}", CodeSyntax, "unknown operator cs"},
+		{"empNo=cs.{1}", CodeSyntax, "cs is an operator of PostgreSQL"},
 		{"empNo=eq(any).1", CodeSyntax, "braces"},
 		{"empNo=eq(any).{1,{2}}", CodeSyntax, "braces"},
 		{"ename=eq(any).{a,null}", CodeSyntax, "braces"},

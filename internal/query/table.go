@@ -21,6 +21,9 @@ type Table struct {
 	// NullsHigh says that the database sorts NULL above every value; else below.
 	NullsHigh bool
 
+	// Native says that the database has native operators.
+	Native bool
+
 	// Embeds says that documents have more members than the columns.
 	Embeds bool
 
@@ -56,6 +59,11 @@ type Column struct {
 	// equal to the database only if their texts are: see Query.Classes.
 	Classed bool
 
+	// Content says what values consist of, and Elem how the texts of elements, or of the
+	// bounds of ranges, are read.
+	Content Content
+	Elem    row.KeyPart
+
 	// Free says that filters on the column and orders by it are run whatever indexes there are.
 	Free bool
 
@@ -88,6 +96,7 @@ func NewTable(t Table) *Table {
 		if c.Member != "" {
 			c.Part.Column = c.Member
 		}
+		c.Elem.Column = c.Part.Column
 	}
 	return &t
 }

@@ -130,10 +130,8 @@ func (f *revision) unkept(ask *ListAsk) string {
 		return f.unfollowed()
 	case !embedsFollowed(ask.Query):
 		return "no feed tells of the changes of what it embeds"
-	case !ask.keepable():
-		return "a planner's estimate is of no state of the rows"
 	}
-	return ""
+	return ask.unkept()
 }
 
 // explainKept fills in what memory has.

@@ -122,9 +122,19 @@ func (a *ListAsk) question() string {
 	return text
 }
 
-// keepable reports whether the answer may be kept: what a planner expects is of no state
-// of the rows, so that no change of them tells that it is another.
-func (a *ListAsk) keepable() bool { return a.Query == nil || a.Query.Count <= query.CountExact }
+// unkept says why the answer may not be kept, "" if it may: no change of a row tells that it
+// is another one.
+func (a *ListAsk) unkept() string {
+	switch {
+	case a.Query == nil:
+		return ""
+	case a.Query.Count > query.CountExact:
+		return "a planner's estimate is of no state of the rows"
+	case a.Query.Searches():
+		return "no feed tells when the database searches texts otherwise"
+	}
+	return ""
+}
 
 // Query reads the query of a list. It may embed rows of other resources if o.Reads says
 // which of them the client may read.

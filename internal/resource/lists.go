@@ -78,7 +78,7 @@ func (f *revision) selectList(
 	}
 	at := f.src.asOf(monotonic()) // after the wait
 	as := f.listing(ask, o.Format)
-	kept := f.listable() && ask.keepable() && embedsFollowed(ask.Query)
+	kept := f.listable() && ask.unkept() == "" && embedsFollowed(ask.Query)
 	if !kept || need == fresh.Now || !at.Fresh {
 		f.r.counts.lists.bypassed.Add(1)
 	} else if doc := f.keptList(&as, &at); doc != nil {

@@ -3,6 +3,7 @@ package source
 import (
 	"strings"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -76,6 +77,11 @@ type Column struct {
 	Wide      bool // equality is wider than equality of bytes
 	Folds     bool // of a Wide text: two for which row.Fold has a text are equal only if it is one
 	Bits      int  // of an Int: 16, 32, 64
+
+	// Content says what values consist of, and Elem how the text of an element, or of the bound
+	// of a range, is read: see package query.
+	Content query.Content
+	Elem    row.KeyPart
 
 	// Volatile says why the column's value changes without a change of its row: it is made
 	// when it is read. "": it does not.

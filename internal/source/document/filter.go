@@ -45,6 +45,10 @@ type Filters struct {
 	Moment func(n *Node, col Column, op query.Op, text string, mark func(arg any) string) (
 		cond string, ok bool)
 
+	// Native returns the condition of a native operator. mark makes the placeholder of an
+	// argument of a type of the database. nil: it has no such operators.
+	Native func(n *Node, col Column, t *query.Term, mark func(arg any, typ string) string) string
+
 	// NamesIndexes says that CREATE INDEX needs no name, and finds one that is free.
 	NamesIndexes bool
 
@@ -136,6 +140,12 @@ func (w *where) comparison(t *query.Term) (string, error) {
 	case query.In:
 		return w.in(t, col, expr)
 	}
+	if t.Op.Native() {
+		return w.d.Filters.Native(w.n, col, t, func(arg any, typ string) string {
+			w.args = append(w.args, arg)
+			return fmt.Sprintf("$%d::%s", len(w.args), typ)
+		}), nil
+	}
 	return w.compare(t, col, expr)
 }
 
@@ -181,7 +191,7 @@ func (w *where) compare(t *query.Term, col Column, expr string) (string, error) 
 		return expr + " " + sign + " " + w.mark(col, args[0]), nil
 	case f.Array != nil:
 		w.args = append(w.args, f.Array(args))
-		return expr + " " + sign + " " + quantifier(t) +
+		return expr + " " + sign + " " + Quantifier(t) +
 			f.Mark(col, len(w.args), false, true) + ")", nil
 	}
 	conds := make([]string, len(args))
@@ -225,8 +235,8 @@ func (w *where) distinct(col Column, expr string, arg any) string {
 	return w.d.Filters.Distinct(expr, mark)
 }
 
-// quantifier returns ANY or ALL with the parenthesis behind it.
-func quantifier(t *query.Term) string {
+// Quantifier returns ANY or ALL with the parenthesis behind it.
+func Quantifier(t *query.Term) string {
 	if t.Quant == query.All {
 		return "ALL("
 	}
@@ -289,7 +299,7 @@ func (w *where) like(t *query.Term, col Column) string {
 		}
 		return f.Like(w.n, col, "", fold, func(any) string {
 			w.args = append(w.args, f.Array(args))
-			return quantifier(t) + f.Mark(col, len(w.args), true, true) + ")"
+			return Quantifier(t) + f.Mark(col, len(w.args), true, true) + ")"
 		})
 	}
 	conds := make([]string, len(t.Values))

@@ -68,7 +68,8 @@ func (p *Plan) few(ctx context.Context, c Conn, s *Selection) (bool, error) {
 	counted := make(map[string]bool)
 	for _, x := range p.lookup.Load().indexes {
 		terms := s.query.Range(x.Columns[0])
-		if len(terms) == 0 || counted[x.Columns[0]] || !x.Has(p.table, s.query.Where) {
+		if len(terms) == 0 || counted[x.Columns[0]] || x.Ops != nil ||
+			!x.Has(p.table, s.query.Where) {
 			continue
 		}
 		counted[x.Columns[0]] = true
@@ -120,6 +121,10 @@ func (n *Node) unindexed(what, hint string) *query.Error {
 
 // admits returns the statement that makes an index which answers q, or says that none does.
 func (p *Plan) admits(q *query.Query, n *Node) string {
+	if column, method, ok := q.WantedNative(); ok {
+		return fmt.Sprintf("CREATE INDEX ON %s USING %s (%s)", n.Table.Into, method,
+			p.Dialect.Quote(column))
+	}
 	wanted := q.Wanted()
 	if !q.Indexed([]query.Index{query.IndexOf(wanted...)}) {
 		return "no one index would: ask for equality, or for a range ordered by its column"

@@ -137,7 +137,8 @@ func (p *Plan) begins(cols []Column, terms []query.Term) func(indexes []query.In
 	names := Names(cols)
 	return func(indexes []query.Index) bool {
 		return slices.ContainsFunc(indexes, func(x query.Index) bool {
-			return slices.Contains(names, x.Columns[0]) && x.Has(p.table, terms, names...)
+			return x.Ops == nil && slices.Contains(names, x.Columns[0]) &&
+				x.Has(p.table, terms, names...)
 		})
 	}
 }

@@ -21,7 +21,7 @@ func (p *Plan) describe(spec *source.Spec) error {
 	p.unguarded = spec.Unguarded
 	n := p.Root
 	t := query.Table{Name: n.Table.ID(), NullsHigh: p.Dialect.Filters.NullsHigh,
-		Columns: make([]query.Column, 0, len(n.Fields))}
+		Native: p.Dialect.Filters.Native != nil, Columns: make([]query.Column, 0, len(n.Fields))}
 	p.cols = make([]Column, 0, len(n.Fields))
 	for i, col := range n.Fields {
 		if col == nil {
@@ -66,7 +66,8 @@ func (p *Plan) describe(spec *source.Spec) error {
 func (n *Node) describe(col Column, member string) query.Column {
 	info, part := col.Info(), col.KeyPart()
 	c := query.Column{Name: info.Name, Member: member, Part: part, NotNull: info.NotNull,
-		Compares: col.Compares(), Matches: col.Matches(), Bool: info.Kind == row.Bool}
+		Compares: col.Compares(), Matches: col.Matches(), Bool: info.Kind == row.Bool,
+		Content: info.Content, Elem: info.Elem}
 	switch part.Kind {
 	case row.Bool, row.Int, row.Uint, row.Text, row.UUID, row.Bytes, row.Date, row.Time,
 		row.Datetime, row.DatetimeTZ:

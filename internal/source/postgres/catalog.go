@@ -107,6 +107,7 @@ func tableOf(from *catalog.Table) *table {
 		c.wide = c.wide || f.WideCollation
 		c.Kind, c.Bits, c.Wide = c.kind, c.bits, c.wide
 		c.Folds = c.folds && !f.WideCollation
+		c.Content, c.Elem = contentOf(&f.Type)
 		t.cols = append(t.cols, c)
 	}
 	for _, x := range from.Indexes {

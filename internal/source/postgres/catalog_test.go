@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
@@ -88,7 +89,8 @@ func TestPostgres_Catalog(t *testing.T) {
 			{Name: "m", Kind: row.Text, Native: "mood"},
 			{Name: "c", Kind: row.Text, Native: "citext", Wide: true, Folds: true},
 			{Name: "twice", Kind: row.Int, Native: "integer", Generated: true, Bits: 32},
-			{Name: "x", Kind: row.Array, Native: "inet[]", Wide: true}}}
+			{Name: "x", Kind: row.Array, Native: "inet[]", Wide: true, Content: query.Elements,
+				Elem: row.KeyPart{Kind: row.Text}}}}
 	if d := cmp.Diff(wantEmp, emp); d != "" {
 		t.Error(d)
 	}

@@ -116,8 +116,11 @@ func classOf(pg *pgconn.PgError) source.Class {
 	if len(pg.Code) != 5 {
 		return source.Internal
 	}
-	if stalePlan(pg) {
+	switch {
+	case stalePlan(pg):
 		return source.Retry
+	case pg.File == "tsquery.c", pg.Routine == "get_ts_config_oid": // who searches has said it
+		return source.Invalid
 	}
 	class, ok := classOfCode[pg.Code]
 	if !ok {

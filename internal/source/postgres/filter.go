@@ -26,16 +26,8 @@ var filters = document.Filters{
 		}
 		return fmt.Sprintf("$%d::%s", number, typ)
 	},
-	Array: func(values []any) any {
-		array := []byte{'{'}
-		for i, v := range values {
-			if i > 0 {
-				array = append(array, ',')
-			}
-			array = appendElement(array, v.(string))
-		}
-		return string(append(array, '}'))
-	},
+	Array:    arrayOf,
+	Native:   nativeCondition,
 	Distinct: func(expr, mark string) string { return expr + " IS DISTINCT FROM " + mark },
 	Truth: func(expr string, is bool) string {
 		// Before 17 the planner does not know that what IS TRUE is in an index WHERE it.
@@ -58,6 +50,18 @@ var filters = document.Filters{
 	},
 	Indexes: lookups,
 	Count:   countRows,
+}
+
+// arrayOf returns the text of an array of texts.
+func arrayOf(values []any) any {
+	array := []byte{'{'}
+	for i, v := range values {
+		if i > 0 {
+			array = append(array, ',')
+		}
+		array = appendElement(array, v.(string))
+	}
+	return string(append(array, '}'))
 }
 
 // lookups returns the indexes of a table that find rows by order or equality.
@@ -91,7 +95,10 @@ func lookups(ctx context.Context, c document.Conn, n *document.Node) ([]query.In
 		}
 		all = append(all, x)
 	}
-	return all, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return nativeLookups(ctx, c, n, all)
 }
 
 // provable reports whether the planner knows the condition of an index in that of a query. It

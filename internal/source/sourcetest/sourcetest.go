@@ -79,6 +79,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Paths", (*suite).paths},
 		{"Select", (*suite).selects},
 		{"SelectGuard", (*suite).guard},
+		{"SelectNative", (*suite).native},
 		{"Types", (*suite).types},
 		{"Write", (*suite).write},
 		{"WriteNested", (*suite).writeNested},

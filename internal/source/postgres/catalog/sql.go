@@ -84,7 +84,8 @@ const (
 		ORDER BY f.conrelid, f.conname`
 
 	// sqlOperators finds the operators of types that extensions and users have made: those by
-	// which an index orders, or at least tells apart, values of one, <> and LIKE.
+	// which an index orders, or at least tells apart, values of one, <>, LIKE and those of regular
+	// expressions.
 	sqlOperators = `WITH own AS (
 			SELECT o.opcintype AS typ, s.amopopr AS op FROM pg_catalog.pg_opclass o
 			JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod AND m.amname IN ('btree', 'hash')
@@ -96,7 +97,7 @@ const (
 			UNION SELECT own.typ, e.oprnegate FROM own
 				JOIN pg_catalog.pg_operator e ON e.oid = own.op AND e.oprname = '='
 			UNION SELECT l.oprleft, l.oid FROM pg_catalog.pg_operator l
-				WHERE l.oprname IN ('~~', '~~*') AND l.oprright = 'text'::regtype
+				WHERE l.oprname IN ('~~', '~~*', '~', '~*') AND l.oprright = 'text'::regtype
 				AND l.oprleft IN (SELECT typ FROM own)) w
 		JOIN pg_catalog.pg_operator p ON p.oid = w.op
 		JOIN pg_catalog.pg_namespace n ON n.oid = p.oprnamespace`

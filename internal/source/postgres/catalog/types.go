@@ -19,7 +19,8 @@ const (
 	TypeColumns = `bt.oid, bt.typname::text, bt.typtype::text, b.oid IS NOT NULL,
 		pg_catalog.format_type(a.atttypid, -1), pg_catalog.format_type(bt.oid, -1),
 		COALESCE(b.typmod, -1), COALESCE(et.oid, 0::oid), eb.oid IS NOT NULL,
-		COALESCE(pg_catalog.format_type(et.oid, -1), ''), COALESCE(et.typdelim, ',')::text`
+		COALESCE(pg_catalog.format_type(et.oid, -1), ''), COALESCE(et.typdelim, ',')::text,
+		COALESCE(et.typtype, ' ')::text`
 	TypeJoins = ` LEFT JOIN base b ON b.oid = a.atttypid
 		JOIN pg_catalog.pg_type bt ON bt.oid = COALESCE(b.base, a.atttypid)
 		LEFT JOIN base eb ON eb.oid = bt.typelem AND bt.typcategory = 'A'
@@ -40,6 +41,7 @@ type Type struct {
 	ElemDomain bool
 	ElemName   string
 	Delim      string // between elements: a semicolon for boxes
+	ElemType   string // pg_type.typtype of them
 
 	// Operators are those of a type that is not PostgreSQL's own, in its indexes by default:
 	// by their names, with their schema. Table has them, TypeColumns has not.
@@ -49,5 +51,5 @@ type Type struct {
 // Targets returns where to scan TypeColumns to.
 func (t *Type) Targets() []any {
 	return []any{&t.OID, &t.TypeName, &t.TypeType, &t.Domain, &t.Name, &t.Base,
-		&t.Mod, &t.Elem, &t.ElemDomain, &t.ElemName, &t.Delim}
+		&t.Mod, &t.Elem, &t.ElemDomain, &t.ElemName, &t.Delim, &t.ElemType}
 }
