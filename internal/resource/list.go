@@ -97,9 +97,11 @@ type ListAsk struct {
 type Page struct {
 	Docs  []*row.Document
 	Keys  []row.Key // of Docs
-	More  bool      // others follow
-	Next  string    // the query of the page that follows; "": none is known
-	Total int64     // of all rows that the filters find; -1: nobody asked
+	Shape *row.Shape
+	Rows  []source.Loaded // of which Docs were made
+	More  bool            // others follow
+	Next  string          // the query of the page that follows; "": none is known
+	Total int64           // of all rows that the filters find; -1: nobody asked
 }
 
 // Packed is what an answer with a list says.

@@ -309,7 +309,8 @@ func (f *revision) pack(
 ) *row.Document {
 	ask, of := as.ask, as.ref.Format
 	p := Page{Docs: make([]*row.Document, len(found.Rows)),
-		Keys: make([]row.Key, len(found.Rows)), More: found.More, Total: found.Total}
+		Keys: make([]row.Key, len(found.Rows)), More: found.More, Total: found.Total,
+		Shape: found.Shape, Rows: found.Rows}
 	var rows []byte
 	for i := range found.Rows {
 		l := &found.Rows[i]

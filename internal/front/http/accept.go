@@ -24,7 +24,7 @@ var documentMedia = [7]media{
 	{row.FormatMsgPack, "application/x-msgpack"},
 	{row.FormatCBOR, "application/cbor"},
 	{row.FormatJSON, objectType},
-	{row.FormatJSON, "application/vnd.pgrst.array+json"},
+	{row.FormatJSON, arrayType},
 }
 
 // objectType is the type of a list that has one document, as that document.

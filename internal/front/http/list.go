@@ -95,13 +95,16 @@ type page struct {
 
 // list answers GET and HEAD of a collection.
 func (c *call) list() (*answer, error) {
+	if c.inProfile() {
+		return c.profileList()
+	}
 	q, l := &c.m.q, &c.m.list
 	err := q.askList(c.o, c.m, c.r, c.res, c.res.Access().Read, specOf(c.res))
 	c.who, c.private = q.who, q.private
 	if err != nil {
 		return nil, err
 	}
-	if c.inProfile() || q.general || l.filtered && c.watcher != nil && c.watcher.s.woken == nil {
+	if q.general || l.filtered && c.watcher != nil && c.watcher.s.woken == nil {
 		return c.selected(q)
 	}
 	if !l.filtered {

@@ -18,13 +18,25 @@ type profileCase struct {
 	header  string // a line of the answer; "": any
 }
 
-const asObject = "Accept: application/vnd.pgrst.object+json"
+const (
+	asObject   = "Accept: application/vnd.pgrst.object+json"
+	asStripped = "Accept: application/vnd.pgrst.array+json;nulls=stripped"
+)
 
 var profileCases = []profileCase{
 	{"GET /depts?select=dname", "", "", 200,
 		`[{"dname":"ACCOUNTING"},{"dname":"RESEARCH"},{"dname":"SALES"}]`, "Content-Range: 0-2/*"},
 	{"GET /depts?limit=1000&select=dname&deptNumber=gt.20", "", "", 200,
 		`[{"dname":"SALES"},{"dname":"OPERATIONS"}]`, ""},
+	{"GET /depts?select=dname,loc,n:deptNumber&deptNumber=lt.30", "Accept: text/csv", "", 200,
+		"dname,loc,n\nACCOUNTING,\"NEW YORK\",10\nRESEARCH,DALLAS,20", "Content-Type: text/csv; charset=utf-8"},
+	{"GET /depts?deptNumber=eq.99", "Accept: text/csv", "", 200, "\n", "Content-Range: */*"},
+	{"GET /depts?deptNumber=eq.40&select=dname,loc", asStripped, "", 200, `[{"dname":"OPERATIONS"}]`,
+		"Content-Type: application/vnd.pgrst.array+json;nulls=stripped"},
+	{"GET /depts?deptNumber=eq.40", asObject + ";nulls=stripped", "", 200,
+		`{"deptNumber":40,"dname":"OPERATIONS"}`, "Content-Type: application/vnd.pgrst.object+json;nulls=stripped"},
+	{"GET /depts?deptNumber=eq.99", asObject + ";nulls=stripped", "", 406, "PGRST116", ""},
+	{"GET /depts", "Accept: text/html", "", 406, "PGRST107", ""},
 	{"GET /depts?deptNumber=eq.99", asObject, "", 406, "PGRST116", ""},
 	{"GET /depts?nope=eq.1", "", "", 400, "42703", ""},
 	{"GET /nope", "", "", 404, "PGRST205", ""},
@@ -69,6 +81,10 @@ var profileCases = []profileCase{
 	{"POST /depts?on_conflict=loc", "Prefer: resolution=merge-duplicates", `{"dname":"B","loc":"Y"}`,
 		400, "42P10", ""},
 
+	{"PATCH /depts?deptNumber=in.(60,61)&select=dname,loc", "Prefer: return=representation|Accept: text/csv",
+		`{"loc":"O P"}`, 200, "dname,loc\nE,\"O P\"\nF,\"O P\"", "Content-Type: text/csv; charset=utf-8"},
+	{"PATCH /depts?deptNumber=in.(60,61)&select=dname,loc", "Prefer: return=representation|" + asStripped,
+		`{"loc":null}`, 200, `[{"dname":"E"},{"dname":"F"}]`, ""},
 	{"PATCH /depts?deptNumber=in.(60,61)", "", `{"loc":"P"}`, 204, "", "Content-Range: 0-1/*"},
 	{"PATCH /depts?deptNumber=in.(60,61)&select=loc", "Prefer: return=representation, count=exact",
 		`{"loc":"Q"}`, 200, `[{"loc":"Q"},{"loc":"Q"}]`, "Content-Range: 0-1/2"},

@@ -32,16 +32,18 @@ func (c *call) selected(q *question) (*answer, error) {
 		return nil, err
 	}
 	alone := c.coverEmbedded(q, want)
-	if want.Format != "" {
+	switch {
+	case want.Format != "":
 		q.media, err = mediaByName(want.Format, nil)
-	} else {
+	case profile:
+		q.media, err = profileAccept(string(c.r.Accept))
+	default:
 		q.media, err = c.m.accept(c.r.Accept)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p := &selection{listing: c.listing(), want: want, object: q.media.name == objectType,
-		profile: profile}
+	p := &selection{listing: c.listing(), want: want, as: q.media.rendering(), profile: profile}
 	ask := &resource.ListAsk{Query: want, Pack: p.pack, Variant: p.variant(), Access: access}
 	if !profile { // there the event loop would find the same text in other words
 		ask.Raw = strings.Clone(c.m.spelling(c.r, q.media))
@@ -82,19 +84,16 @@ func (c *call) coverEmbedded(q *question, want *query.Query) bool {
 type selection struct {
 	listing
 	want    *query.Query
-	object  bool // one document is asked for, as it is
+	as      rendering
 	profile bool // without links: after is a column there
 }
 
 // variant names what else than the query the answer depends on.
 func (s *selection) variant() string {
 	if s.profile {
-		return "profile," + strconv.FormatBool(s.object)
+		return "profile," + s.as.name()
 	}
-	if s.object {
-		return "object," + s.want.Format
-	}
-	return "array," + s.want.Format
+	return s.as.name() + "," + s.want.Format
 }
 
 // pack makes the body of a list, and the lines that say which rows these are and where
@@ -113,7 +112,12 @@ func (s *selection) pack(p *resource.Page, of row.Format) (resource.Packed, erro
 	}
 	packed := resource.Packed{Rows: len(p.Docs)}
 	lines := s.appendLines(nil, len(p.Docs), p.Total)
-	if s.object {
+	if !s.as.plain() {
+		packed.Body = s.as.append(make([]byte, 0, size+16), p.Shape, p.Rows)
+		packed.Lines = string(lines)
+		return packed, nil
+	}
+	if s.as.object {
 		packed.Body, packed.Lines = p.Docs[0].Body(), string(lines)
 		return packed, nil
 	}
@@ -144,7 +148,7 @@ func (s *selection) check(rows int, total int64) error {
 		return problem{kind: kindBadQuery, code: query.CodeSyntax,
 			detail: "the list begins after row " + strconv.Itoa(query.MaxOffset),
 			hint:   "a page by after= has no such bound: follow the Link header"}
-	case s.object && rows != 1:
+	case s.as.object && rows != 1:
 		return problem{kind: kindNotSingular, code: "PGRST116",
 			detail:  "Cannot coerce the result to a single JSON object",
 			details: "The result contains " + strconv.Itoa(rows) + " rows"}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,8 @@ type manyQuery struct {
 	resolution, returns     string
 	defaults, count, strict bool
 	promise                 int
-	single, hasOn           bool
+	hasOn                   bool
+	as                      rendering
 }
 
 // writeMany answers POST, PATCH and DELETE of the profile.
@@ -31,7 +33,7 @@ func (c *call) writeMany(op source.Op) (*answer, error) {
 	if err := c.mayWrite(); err != nil {
 		return nil, err
 	}
-	m, err := c.m.accept(c.r.Accept)
+	m, err := profileAccept(string(c.r.Accept))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +44,8 @@ func (c *call) writeMany(op source.Op) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.single = m.name == objectType
+	q.as = m.rendering()
+
 	// What is found by a condition, and what is sent back, is read.
 	if op != source.OpCreate || q.returns == "representation" {
 		if _, err := c.m.pass(c.o, c.r, c.res.Name(), c.res.Access().Read); err != nil {
@@ -73,7 +76,7 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 	}
 	w := &resource.ManyWrite{Op: op, Shape: shape, On: q.on, Promise: q.promise,
 		Most: min(max(c.res.MaxLimit(), 1), front.WriteRows)}
-	if q.single && q.returns == "representation" {
+	if q.as.object && q.returns == "representation" {
 		w.Single = true
 	}
 	switch q.resolution {
@@ -284,26 +287,21 @@ func (c *call) manyResult(
 
 // represent returns the rows that were written, as the answer has them.
 func (q *manyQuery) represent(done *resource.ManyResult) []byte {
-	shape, project := done.Shape, func(v row.Values) row.Values { return v }
+	shape, rows := done.Shape, done.Rows
 	if q.chosen != nil && q.chosen.Select != nil {
 		var members, names []string
 		for _, m := range q.chosen.Select {
 			members = append(members, q.chosen.Table.Columns[m.Column].Member)
 			names = append(names, m.Name)
 		}
+		var project func(row.Values) row.Values
 		shape, project = shape.Project(members, names)
-	}
-	if q.single {
-		return shape.AppendJSON(nil, project(done.Rows[0].Values))
-	}
-	body := []byte{'['}
-	for i := range done.Rows {
-		if i > 0 {
-			body = append(body, ',')
+		rows = slices.Clone(rows)
+		for i := range rows {
+			rows[i].Values = project(rows[i].Values)
 		}
-		body = shape.AppendJSON(body, project(done.Rows[i].Values))
 	}
-	return append(body, ']')
+	return q.as.append(nil, shape, rows)
 }
 
 // manyRange is the line that says how many rows were written.
