@@ -134,6 +134,7 @@ func TestPostgres_CatalogLeavesOutWhatMayNotBeRead(t *testing.T) {
 }
 
 func TestPostgres_CatalogOfManyTablesIsFast(t *testing.T) {
+	t.Parallel()
 	s := newSource(t, `DO $$ BEGIN FOR i IN 1..1000 LOOP
 		EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY, a text, b int, c date)', i);
 		END LOOP; END $$`)

@@ -12,6 +12,7 @@ import (
 // TestPostgres_PoliciesThatChangeByThemselves: with rls: ignore a policy says which rows
 // there are. With one that no change of the table goes with nothing is kept.
 func TestPostgres_PoliciesThatChangeByThemselves(t *testing.T) {
+	t.Parallel()
 	at := dbtest.Postgres(t)
 	owner := openSource(t, at, Options{})
 	mustExec(t, owner, "DROP ROLE IF EXISTS policed", "CREATE ROLE policed LOGIN PASSWORD 'policed'",

@@ -11,6 +11,7 @@ import (
 // catalogue, on statistics or on the session, and one that locks rows. What depends on
 // settings of the session that hotrow makes is kept.
 func TestPostgres_QueriesOfWhatNoTableTells(t *testing.T) {
+	t.Parallel()
 	s := newSource(t, "CREATE TABLE d (id int PRIMARY KEY, at timestamptz, s text)")
 	compile := func(query string) error {
 		_, err := s.Compile(t.Context(), &source.Spec{Name: "q", Query: query,

@@ -209,6 +209,7 @@ func TestPostgres_DependsOnOldValues(t *testing.T) {
 }
 
 func TestPostgres_CompileRefuses(t *testing.T) {
+	t.Parallel()
 	s := newSource(t, append(append([]string{}, users...),
 		`CREATE TABLE nokey (a int)`, `CREATE TABLE rls (a int PRIMARY KEY)`,
 		`ALTER TABLE rls ENABLE ROW LEVEL SECURITY`, `CREATE TABLE j (k jsonb PRIMARY KEY)`,
@@ -306,6 +307,7 @@ func TestPostgres_CompileRefuses(t *testing.T) {
 // TestPostgres_RefusesThePresentAsText: the result of a query changes by itself, too,
 // where a literal stands for the present, and not where it is a word.
 func TestPostgres_RefusesThePresentAsText(t *testing.T) {
+	t.Parallel()
 	s := newSource(t, "CREATE TABLE notes (id int PRIMARY KEY, v text, at timestamptz)")
 	spec := func(what string) *source.Spec {
 		return &source.Spec{Name: "r", Query: "SELECT id, " + what + " AS x FROM notes WHERE id = :key",
@@ -340,6 +342,7 @@ func TestPostgres_HidesWhatLooksSecret(t *testing.T) {
 }
 
 func TestPostgres_CheckFindsMissingIndexes(t *testing.T) {
+	t.Parallel()
 	s := newSource(t, scott...)
 	p := mustCompile(t, s, deptSpec())
 	if f, err := p.Check(t.Context()); err != nil || len(f) > 0 {

@@ -71,6 +71,7 @@ func feedDiagnose(t *testing.T, dsn string, mode source.FeedMode) []source.Findi
 }
 
 func TestPostgres_OpenFeedMakesAndMendsThePublication(t *testing.T) {
+	t.Parallel()
 	f := feedDatabase(t, dbtest.Postgres(t), feedSchema)
 	published := func() string {
 		t.Helper()
@@ -109,6 +110,7 @@ func TestPostgres_OpenFeedMakesAndMendsThePublication(t *testing.T) {
 }
 
 func TestPostgres_OpenFeedRefusesWhatNoFeedCanTell(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ ddl, want string }{
 		{"CREATE TABLE x (id int PRIMARY KEY) PARTITION BY LIST (id);" +
 			" CREATE TABLE x1 PARTITION OF x FOR VALUES IN (1); ALTER TABLE x REPLICA IDENTITY FULL",
@@ -179,6 +181,7 @@ func TestPostgres_OpenFeedFallsBackAndSaysWhy(t *testing.T) {
 }
 
 func TestPostgres_DoctorSaysWhatAnOrdinaryRoleNeeds(t *testing.T) {
+	t.Parallel()
 	f := feedDatabase(t, dbtest.Postgres(t), feedSchema)
 	dsn := feedRole(t, f, "plain", "")
 	feed, why := feedOpen(t, dsn, source.FeedAuto, feedTables)
@@ -213,6 +216,7 @@ func TestPostgres_DoctorSaysWhatAnOrdinaryRoleNeeds(t *testing.T) {
 }
 
 func TestPostgres_DoctorUndoesWhatItDid(t *testing.T) {
+	t.Parallel()
 	f := feedDatabase(t, dbtest.Postgres(t), feedSchema+
 		"CREATE TABLE alone (id int); CREATE UNIQUE INDEX moves ON emp (empno, deptno);"+
 		" ALTER TABLE emp ALTER deptno SET NOT NULL")
@@ -261,6 +265,7 @@ func TestPostgres_DoctorUndoesWhatItDid(t *testing.T) {
 // TestPostgres_DoctorRestoresEveryReplicaIdentity: what --apply has changed is as it was
 // after --remove, whatever it was, and what somebody has set since is theirs.
 func TestPostgres_DoctorRestoresEveryReplicaIdentity(t *testing.T) {
+	t.Parallel()
 	const table = `CREATE TABLE x (id int NOT NULL, other int NOT NULL);
 		CREATE UNIQUE INDEX "by Id" ON x (id);`
 	for _, c := range []struct{ name, before, between, want string }{
@@ -347,6 +352,7 @@ func TestPostgres_DoctorNeverProposesTriggersUnasked(t *testing.T) {
 // TestPostgres_DoctorKeepsThePublicationsOfOthers: what hotrow has not made it does not
 // drop either.
 func TestPostgres_DoctorKeepsThePublicationsOfOthers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, before, after string
 	}{

@@ -14,6 +14,7 @@ import (
 // TestPostgres_EncodingsOfDatabases reads, finds, writes and follows texts beyond ASCII, in
 // tables and columns with such names, in databases that do not store UTF-8.
 func TestPostgres_EncodingsOfDatabases(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ encoding, name, text, lacks string }{
 		{"LATIN1", "éü", "é£ü", "日"}, {"WIN1252", "é", "é€", "日"}, {"EUC_JP", "日本", "日本", "€"},
 		{"UTF8", "é日", "é日", ""},
@@ -82,6 +83,7 @@ func put(t *testing.T, p *plan, key, body string) (*source.Written, error) {
 // database does not know which these are, U+FFFD stands for the bytes; else the row is an error
 // by name. The feeds go on.
 func TestPostgres_BytesThatAreNoUTF8(t *testing.T) {
+	t.Parallel()
 	for encoding, bytes := range map[string]string{"SQL_ASCII": "\\xe9", "WIN1252": "\\x81"} {
 		url := dbtest.Postgres(t, dbtest.Encoding(encoding))
 		tables := []source.Watched{{Table: "public.t", Columns: []string{"id"}}}

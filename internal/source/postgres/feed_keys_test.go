@@ -16,6 +16,7 @@ import (
 // the key that the feed tells. One type written in two ways would be stale for
 // ever.
 func TestPostgres_FeedsWriteKeysAsLoadsDo(t *testing.T) {
+	t.Parallel()
 	types := []struct{ typ, value string }{
 		{"smallint", "-7"}, {"int", "10"}, {"bigint", "9007199254740993"}, {"oid", "4000000000"},
 		{"text", "E'a,b %2C \\u00e9'"}, {"varchar(20)", "'x '"}, {"char(5)", "'ab'"},

@@ -247,6 +247,7 @@ func TestPostgres_FenceHonoursItsDeadlineWhileTheSenderIsFrozen(t *testing.T) {
 }
 
 func TestPostgres_FeedSurvivesTheServer(t *testing.T) {
+	t.Parallel()
 	s := logicalServer(t)
 	f := follow(t, s.URL(), feedSchema, source.FeedLogical, feedTables)
 	s.Stop(dbtest.Immediate)

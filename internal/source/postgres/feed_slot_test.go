@@ -173,6 +173,7 @@ func (s *slotStand) confirmed() feed.LSN {
 }
 
 func TestPostgres_SlotGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	s := newSlotStand(t)
 	s.start(false)
 	if s.rec.goesOn() != 0 {
@@ -215,6 +216,7 @@ func (r *recorder) attachedNow() []string {
 }
 
 func TestPostgres_SlotGoesOnAfterTheConnectionBroke(t *testing.T) {
+	t.Parallel()
 	s := newSlotStand(t)
 	s.start(false)
 	s.commit()
@@ -229,6 +231,7 @@ func TestPostgres_SlotGoesOnAfterTheConnectionBroke(t *testing.T) {
 
 // TestPostgres_SlotDoubts: whatever may be a gap is one.
 func TestPostgres_SlotDoubts(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(s *slotStand, p source.Checkpoint){
 		"nothing kept":   func(s *slotStand, _ source.Checkpoint) { s.shelf.set(source.Checkpoint{}) },
 		"another origin": func(s *slotStand, p source.Checkpoint) { p.Origin += "1"; s.shelf.set(p) },
@@ -284,6 +287,7 @@ func TestPostgres_SlotDoubts(t *testing.T) {
 
 // TestPostgres_SlotCleanRestartOfTheServer loses nothing.
 func TestPostgres_SlotCleanRestartOfTheServer(t *testing.T) {
+	t.Parallel()
 	s := newSlotStand(t)
 	s.start(false)
 	s.commit()
@@ -299,6 +303,7 @@ func TestPostgres_SlotCleanRestartOfTheServer(t *testing.T) {
 
 // TestPostgres_SlotLost: the server has thrown the log away that the slot needs.
 func TestPostgres_SlotLost(t *testing.T) {
+	t.Parallel()
 	s := newSlotStand(t)
 	s.server.Set(map[string]string{"max_slot_wal_keep_size": "1MB", "max_wal_size": "32MB"})
 	s.conn = feedConn(t, s.url)
@@ -320,6 +325,7 @@ func TestPostgres_SlotLost(t *testing.T) {
 }
 
 func TestPostgres_SlotHandlerThatCannotGoOn(t *testing.T) {
+	t.Parallel()
 	s := newSlotStand(t)
 	s.start(false)
 	s.commit()
@@ -331,6 +337,7 @@ func TestPostgres_SlotHandlerThatCannotGoOn(t *testing.T) {
 }
 
 func TestPostgres_SlotIsRefused(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := server.Database(t, dbtest.Setup(feedSchema))
 	open := func(slot string, force bool) error {
@@ -388,6 +395,7 @@ func TestPostgres_SlotIsRefused(t *testing.T) {
 
 // TestPostgres_SlotOfAnotherNode: two nodes that have one name.
 func TestPostgres_SlotOfAnotherNode(t *testing.T) {
+	t.Parallel()
 	s := newSlotStand(t)
 	s.start(false)
 	src := sourceOf(t, s.url)
@@ -407,6 +415,7 @@ func TestPostgres_SlotOfAnotherNode(t *testing.T) {
 // TestPostgres_DoctorDropsTheSlotThatItNames: what a feed with feed.slot leaves keeps log
 // for ever. Without that name it may be another program's, and is only shown.
 func TestPostgres_DoctorDropsTheSlotThatItNames(t *testing.T) {
+	t.Parallel()
 	s := newSlotStand(t)
 	s.start(false)
 	look := func(slot string) (drop, byHand []string) {

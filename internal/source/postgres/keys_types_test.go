@@ -37,6 +37,7 @@ var spellings = slices.Concat([]string{
 // type is wide. A text that the type's input function takes for another value, as name
 // takes more than 63 bytes, would be kept as the absence of a row that is there.
 func TestPostgres_NoKeyIsAnother(t *testing.T) {
+	t.Parallel()
 	s := newSource(t, append(typeSchema, `CREATE EXTENSION citext`, `CREATE EXTENSION lo`,
 		`CREATE DOMAIN label AS name`)...)
 	conn, err := pgx.Connect(t.Context(), s.cfg.ConnString())

@@ -122,6 +122,7 @@ func TestPostgres_HangingListenerFailsInTime(t *testing.T) {
 }
 
 func TestPostgres_ServerThatComesAndGoes(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, nil)
 	limit := waittest.Limit(300 * time.Millisecond)
 	s := openSource(t, server.URL(), Options{AcquireTimeout: limit, StatementTimeout: limit})
@@ -393,6 +394,7 @@ func serverAt(t *testing.T, url string) (s feed.Server) {
 
 // Of several hosts the pinned server is taken, whichever place it has, and no other.
 func TestPostgres_PinnedToOneOfSeveralHosts(t *testing.T) {
+	t.Parallel()
 	first, second := dbtest.NewPostgres(t, nil), dbtest.NewPostgres(t, nil)
 	url := second.URL()
 	second.Exec(strings.Join(scott, ";"))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPostgres(t *testing.T) {
+	t.Parallel()
 	var types []sourcetest.TypeCase
 	for _, c := range typeCases {
 		switch c.typ {

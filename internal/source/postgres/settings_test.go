@@ -199,6 +199,7 @@ func (c *settingsCase) role() string {
 // TestPostgres_SettingsChangeNoBytes walks every setting that a role can have: some at a time,
 // and each by itself only if that is not enough.
 func TestPostgres_SettingsChangeNoBytes(t *testing.T) {
+	t.Parallel()
 	c := newSettingsCase(t, dbtest.Postgres(t))
 	try := func(some []setting) string {
 		for _, v := range some {

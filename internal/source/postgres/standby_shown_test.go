@@ -32,6 +32,7 @@ func valueOf(t *testing.T, s *Source, failures int) (v string, err error) {
 // A commit that waits for another standby is visible on the one that is read, and not on
 // the primary, which does not answer in its place then.
 func TestPostgres_ReadsOfWhatThePrimaryDoesNotShow(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a read fails", "the feed tells of it"} {
 		t.Run(name, func(t *testing.T) {
 			primary, _, url, reads := standbyOf(t)
@@ -80,6 +81,7 @@ func TestPostgres_ReadsOfWhatThePrimaryDoesNotShow(t *testing.T) {
 
 // A standby is not read before it has replayed what others may have shown.
 func TestPostgres_ReadsOfAStandbyThatIsBehind(t *testing.T) {
+	t.Parallel()
 	_, standby, url, reads := standbyOf(t)
 	s := withReads(t, url, reads)
 	opened, why, err := s.OpenFeed(t.Context(), source.FeedLogical, oneTable)
@@ -111,6 +113,7 @@ func TestPostgres_ReadsOfAStandbyThatIsBehind(t *testing.T) {
 // What a standby shows that is promoted while it is read is not told: the primary lives on,
 // and never had it.
 func TestPostgres_ReadsOfAStandbyThatIsPromoted(t *testing.T) {
+	t.Parallel()
 	_, standby, url, reads := standbyOf(t)
 	s := withReads(t, url, reads)
 	followReads(t, s)
@@ -141,6 +144,7 @@ func TestPostgres_ReadsOfAStandbyThatIsPromoted(t *testing.T) {
 // A feed tells nothing of what its standby has logged by itself, once it is promoted: the
 // primary lives on, and these positions say nothing of what it has.
 func TestPostgres_FeedOfAStandbyThatIsPromoted(t *testing.T) {
+	t.Parallel()
 	_, standby, url, reads := standbyOf(t)
 	s := withReads(t, url, reads)
 	opened, why, err := s.OpenFeed(t.Context(), source.FeedLogical, oneTable)

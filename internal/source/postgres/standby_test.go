@@ -57,6 +57,7 @@ func followReads(t *testing.T, s *Source) {
 // Reads go to the standby while it is followed, see what was written, and go to the
 // primary when it does not get there.
 func TestPostgres_ReadsOfAStandby(t *testing.T) {
+	t.Parallel()
 	_, standby, url, reads := standbyOf(t)
 	s := withReads(t, url, reads)
 	p, err := s.Compile(t.Context(), &source.Spec{Name: "t", Table: "t"})
@@ -110,6 +111,7 @@ func TestPostgres_ReadsOfAStandby(t *testing.T) {
 
 // What cannot be followed is refused, with the reason.
 func TestPostgres_ReadsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	primary, standby, url, _ := standbyOf(t)
 	other := dbtest.Postgres(t, dbtest.Setup(oneTableSQL))
 	old := dbtest.Postgres(t, dbtest.Setup(oneTableSQL))
@@ -135,6 +137,7 @@ func TestPostgres_ReadsThatCannotBe(t *testing.T) {
 
 // Doctor says what a standby lacks to be read; what it says mends it.
 func TestPostgres_DoctorOfReads(t *testing.T) {
+	t.Parallel()
 	primary, standby, url, reads := standbyOf(t)
 	primary.Exec("CREATE ROLE reader LOGIN REPLICATION")
 	as := func(url string) string { return strings.Replace(url, "postgres@", "reader@", 1) }

@@ -9,6 +9,7 @@ import (
 )
 
 func TestPostgres_Store(t *testing.T) {
+	t.Parallel()
 	sourcetest.RunStore(t, func(t *testing.T) source.Store {
 		return openSource(t, dbtest.Postgres(t), Options{})
 	})

@@ -32,6 +32,7 @@ func TestPostgres_CommitWithoutAnAnswerIsUnknown(t *testing.T) {
 }
 
 func TestPostgres_CommitThatHangsIsUnknown(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, nil)
 	s := openSource(t, server.URL(), Options{})
 	mustExec(t, s, "CREATE TABLE x (id int PRIMARY KEY)")
