@@ -175,7 +175,7 @@ sql-idle: ## the memory of 10,000 idle sessions of SQL (Linux, as root)
 .PHONY: memory-limit
 memory-limit: ## documents of 1 MiB beside 10,000 connections in a cgroup of 512 MiB: the kernel kills nothing (Linux, as root)
 	ulimit -n 20000 && HOTROW_TEST_CONNECTIONS=10000 $(GO) test -count=1 -v -timeout 20m \
-		-run 'TestServe_(MegabytesBeside|CacheTakesAShare)' ./cmd/hotrow
+		-run 'TestServe_(MegabytesBeside|CacheTakesAShare)' ./internal/memlimit
 
 .PHONY: sql-logins
 sql-logins: ## log-ins by ten drivers to PostgreSQL 15, 17 and 18 over every combination of TLS, as a table in docs (Debian, as root)

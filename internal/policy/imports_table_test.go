@@ -50,6 +50,7 @@ var house = []room{
 		tool: true,
 	},
 	{dir: "internal/clients", tests: []string{"programtest"}, tool: true},
+	{dir: "internal/memlimit", tests: []string{"dbtest", "programtest"}, tool: true},
 	{dir: "internal/programtest", knows: []string{"dbtest", "waittest"}, tool: true},
 	{dir: "internal/packagetest", tests: []string{"dbtest"}},
 	{

@@ -221,6 +221,9 @@ func (r *Running) Shows(path, part string, bound time.Duration) {
 	}
 }
 
+// Command returns hotrow with a command line, which is not started.
+func Command(args ...string) *exec.Cmd { return exec.Command(binary, args...) }
+
 // MustCommand runs one command line, which must succeed, and returns what it prints.
 func MustCommand(t *testing.T, args ...string) string {
 	t.Helper()

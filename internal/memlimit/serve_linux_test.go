@@ -1,4 +1,4 @@
-package main
+package memlimit
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hotrow/hotrow/internal/dbtest"
+	"github.com/hotrow/hotrow/internal/programtest"
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
@@ -51,7 +52,7 @@ func newCgroup(t *testing.T, limit int64) *cgroup {
 			g.dir, g.v2 = filepath.Join("/sys/fs/cgroup", f[2]), true
 		}
 	}
-	g.dir = filepath.Join(g.dir, fmt.Sprintf("hotrow-test-%d", os.Getpid()))
+	g.dir = filepath.Join(g.dir, fmt.Sprintf("hotrow-%s-%d", t.Name(), os.Getpid()))
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		skipf("no cgroup can be made: %v", err)
 	}
@@ -103,7 +104,7 @@ func (g *cgroup) kills(t *testing.T) string {
 type limited struct {
 	*cgroup
 	t    *testing.T
-	log  *output
+	log  *programtest.Output
 	cmd  *exec.Cmd
 	addr string // of HTTP
 }
@@ -124,15 +125,15 @@ func (g *cgroup) serveLimited(t *testing.T, rows, body int) *limited {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := &limited{cgroup: g, t: t, log: new(output)}
-	l.cmd = exec.Command("sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, g.dir, os.Args[0],
-		"serve", "-c", config)
+	l := &limited{cgroup: g, t: t, log: new(programtest.Output)}
+	l.cmd = exec.Command("sh", append([]string{"-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, g.dir},
+		programtest.Command("serve", "-c", config).Args...)...)
 	l.cmd.Stdout, l.cmd.Stderr = l.log, l.log
 	if err := l.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.cmd.Process.Kill() })
-	until(t, l.log, func() bool {
+	programtest.Until(t, l.log, func() bool {
 		_, after, _ := strings.Cut(l.log.String(), "proto=http addr=")
 		l.addr, _, _ = strings.Cut(after, "\n")
 		return l.addr != "" && strings.Contains(l.log.String(), "feed attached")
@@ -193,9 +194,9 @@ func TestServe_CacheTakesAShareOfALimitedMemory(t *testing.T) {
 }
 
 // A process that may take 512 MiB, and is told of no cache.memory, is not killed by documents of
-// a megabyte beside many connections, of which some have asked for one and read nothing. Runs
-// alone: it looks at what a process has taken.
+// a megabyte beside many connections, of which some have asked for one and read nothing.
 func TestServe_MegabytesBesideManyConnections(t *testing.T) {
+	t.Parallel() // most of it waits for the server to cut those who read nothing
 	const rows, silent, limit = 320, 200, 512 << 20
 	connections := 1000
 	if n := os.Getenv("HOTROW_TEST_CONNECTIONS"); n != "" {

@@ -1,16 +1,13 @@
-package main
+package memlimit
 
 import (
 	"bytes"
-	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -18,11 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// childProxy holds the arguments of hotrow proxy for a process of this test that
-// is the proxy.
-const childProxy = "HOTROW_TEST_CHILD_PROXY"
+	"github.com/hotrow/hotrow/internal/programtest"
+)
 
 // bulk is an upstream that gives as many bytes as its path says, and tells how
 // many it has got.
@@ -52,14 +47,7 @@ const mostOver = 64 << 20
 // HOTROW_TEST_BODY_MIB=1024 they are of 1 GiB; what that takes is in
 // docs/howto/proxy.md.
 func TestProxyMemory_StaysFlatWhileLargeBodiesPass(t *testing.T) {
-	if args := os.Getenv(childProxy); args != "" {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if code := run(ctx, strings.Split(args, "\n"), os.Stdout, os.Stderr, os.Environ()); code != 0 {
-			t.Errorf("exit %d", code)
-		}
-		return
-	}
+	t.Parallel()
 	size := int64(256 << 20)
 	if n, err := strconv.ParseInt(os.Getenv("HOTROW_TEST_BODY_MIB"), 10, 64); err == nil {
 		size = n << 20
@@ -145,10 +133,10 @@ type proxyProcess struct {
 // startProxyProcess starts one that trusts a certificate.
 func startProxyProcess(t *testing.T, trust, proto string, args ...string) *proxyProcess {
 	t.Helper()
-	log := new(output)
+	log := new(programtest.Output)
 	args = append([]string{"proxy", "--port", "0", "--access-log-dir", "none"}, args...)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestProxyMemory_StaysFlatWhileLargeBodiesPass$")
-	cmd.Env = append(os.Environ(), childProxy+"="+strings.Join(args, "\n"), "SSL_CERT_FILE="+trust)
+	cmd := programtest.Command(args...)
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+trust)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -160,7 +148,7 @@ func startProxyProcess(t *testing.T, trust, proto string, args ...string) *proxy
 		}
 	})
 	listening := regexp.MustCompile(`"proto":"` + proto + `","addr":"([^"]+)"`)
-	until(t, log, func() bool { return listening.MatchString(log.String()) })
+	programtest.Until(t, log, func() bool { return listening.MatchString(log.String()) })
 	return &proxyProcess{cmd.Process.Pid, listening.FindStringSubmatch(log.String())[1]}
 }
 
