@@ -36,7 +36,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "hotrow")
-	build := exec.Command("go", "build", "-trimpath", "-o", binary, "../../cmd/hotrow")
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/hotrow")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build hotrow: %v\n%s", err, out)
 		return 1
