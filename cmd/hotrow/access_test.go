@@ -153,7 +153,7 @@ func TestAccess_TheTableHasEveryPath(t *testing.T) {
 }
 
 // TestAccess_EveryLineIsAsked asks what every line of the page says, as everybody
-// and in every form of its listener.
+// and in every form of its listener. Runs alone: it has the process profiled and traced.
 func TestAccess_EveryLineIsAsked(t *testing.T) {
 	page, ran := readAccess(t), 0
 	walks := []struct {

@@ -98,6 +98,7 @@ func TestServe_AccessLogIsRotated(t *testing.T) {
 // On standard output the access log is alone, and complete when hotrow has
 // stopped.
 func TestServe_AccessLogOnStandardOutput(t *testing.T) {
+	t.Parallel()
 	r := start(t, []string{"HOTROW_LOG_ACCESS=all", "HOTROW_LOG_ACCESS_FORMAT=ltsv"}, database(t, deptSQL))
 	until(t, r.log, r.complete)
 	for i := range 20 {

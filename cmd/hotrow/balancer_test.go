@@ -80,6 +80,7 @@ func hostPort(t *testing.T, base string) (addr, port string) {
 // Caddy and HAProxy get hits, lists and writes through as the page says, and 421 where
 // http.hosts lacks the name.
 func TestServe_BehindCaddyAndHAProxyAsThePageSays(t *testing.T) {
+	t.Parallel()
 	for what, before := range map[string]func(
 		*testing.T, string, func(string) string, ...string) string{
 		"caddy": caddyBefore, "haproxy": haproxyBefore,
@@ -101,6 +102,7 @@ func TestServe_BehindCaddyAndHAProxyAsThePageSays(t *testing.T) {
 // The health checks of the page are those that the proxies go by: with a Host that hotrow
 // does not know they find it away.
 func TestServe_ProxiesAskItsHealthAsThePageSays(t *testing.T) {
+	t.Parallel()
 	r := start(t, []string{"HOTROW_HTTP_HOSTS=" + behindHost}, database(t, deptSQL))
 	until(t, r.log, r.complete)
 	addr, _ := hostPort(t, r.http)
@@ -125,6 +127,7 @@ func TestServe_ProxiesAskItsHealthAsThePageSays(t *testing.T) {
 // A node that is stopped behind a proxy of the page fails no read, as long as another is
 // there; and the proxy line of send-proxy, of which the page warns, is refused.
 func TestServe_StopsBehindProxiesAsThePageSays(t *testing.T) {
+	t.Parallel()
 	named := "HOTROW_HTTP_HOSTS=" + behindHost
 	stays := start(t, []string{named}, database(t, deptSQL))
 	addr, port := hostPort(t, stays.http)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestBench_HTTP(t *testing.T) {
+	t.Parallel()
 	good := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer good.Close()
 	bad := httptest.NewServer(http.NotFoundHandler())

@@ -12,6 +12,7 @@ import (
 
 // TestServe_CountsRefusedConnections of every listener.
 func TestServe_CountsRefusedConnections(t *testing.T) {
+	t.Parallel()
 	r := start(t, []string{"HOTROW_KV_MAX_CLIENTS=1"}, "demo", "--file", t.TempDir()+"/demo.db")
 	until(t, r.log, r.complete)
 	dial := func() net.Conn {

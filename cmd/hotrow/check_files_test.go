@@ -15,6 +15,7 @@ import (
 // TestCheck_OpensWhatServeOpens: what serve refuses is an error of check before, which names the
 // line and makes nothing.
 func TestCheck_OpensWhatServeOpens(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"access log", "log: {access: all, access_file: no/a.log}", "log.access_file: open the access log: "},
 		{"access log, a directory", "log: {access: all, access_file: .}", "log.access_file: open the access log: "},

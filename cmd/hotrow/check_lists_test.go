@@ -23,6 +23,7 @@ func postConfig(t *testing.T, url string) string {
 // TestPostgres_DoctorTellsWhatListsNeed: of lists that are named, and of those that a running
 // server was asked for. What is proposed makes them precise, and is taken back.
 func TestPostgres_DoctorTellsWhatListsNeed(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(postSQL))
 	file := postConfig(t, url)
 	const paged = "post?author=eq.1&order=id&offset=1"
@@ -87,6 +88,7 @@ func TestPostgres_DoctorTellsWhatListsNeed(t *testing.T) {
 
 // TestMariaDB_CheckSaysWhatListsDependOn: the binary log tells what a row was.
 func TestMariaDB_CheckSaysWhatListsDependOn(t *testing.T) {
+	t.Parallel()
 	url := dbtest.MariaDB(t, dbtest.Setup(strings.ReplaceAll(postSQL, "double precision", "double")))
 	text := mustCommand(t, "check", "-c", postConfig(t, url), "post?author=eq.1&offset=1",
 		"post?price=eq.1")

@@ -41,6 +41,7 @@ const rated = `  rated:
 // TestSQLite_CheckAndExplainPaths: check says what has documents read again, and the running
 // server on which rows one depends.
 func TestSQLite_CheckAndExplainPaths(t *testing.T) {
+	t.Parallel()
 	db := filepath.Join(t.TempDir(), "social.db")
 	dbtest.SQLiteShell(t, db, socialSQL)
 	file := socialConfig(t, "sqlite:"+db, rated)
@@ -78,6 +79,7 @@ func TestSQLite_CheckAndExplainPaths(t *testing.T) {
 // TestPostgres_CheckAndDoctorKnowPaths: of tables on a path both propose the identity that makes an
 // UPDATE and a DELETE precise, and not where the primary key is that.
 func TestPostgres_CheckAndDoctorKnowPaths(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(socialSQL))
 	file := socialConfig(t, url, "")
 	for _, says := range []string{"doctor", "check"} {
@@ -97,6 +99,7 @@ func TestPostgres_CheckAndDoctorKnowPaths(t *testing.T) {
 
 // TestCheck_PrintsPathsThatExist: a name is in them as a request has it.
 func TestCheck_PrintsPathsThatExist(t *testing.T) {
+	t.Parallel()
 	db := database(t, `CREATE TABLE "a b" (id INTEGER PRIMARY KEY); CREATE TABLE "#" (id INTEGER PRIMARY KEY);`)
 	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\nresources:\n"+
 		"  'a b': {table: 'a b'}\n  'a,b/c': {table: 'a b'}\n  '#': {table: '#'}\n", "sqlite:"+db))

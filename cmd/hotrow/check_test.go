@@ -38,6 +38,7 @@ func listing(t *testing.T, dir string) map[string]string {
 // TestCheck_MakesNothing: whoever looks, often root, leaves no file behind that the
 // service's user could not write to; neither before the first start nor after it.
 func TestCheck_MakesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	dbtest.SQLiteShell(t, filepath.Join(dir, "app.db"), deptSQL)
 	file := filepath.Join(dir, "hotrow.yaml")
@@ -84,6 +85,7 @@ resources: {dept: {table: dept, access: {write: public}}}
 
 // TestPostgres_CheckMakesNothing in the database either.
 func TestPostgres_CheckMakesNothing(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE kv (id int PRIMARY KEY, v int)"))
 	file := configFile(t, fmt.Sprintf("version: 1\ncache: {disk: {path: cache.db, max: 64MiB}}\n"+
 		"sources: {main: {url: %q, feed: {slot: one}}}\n"+

@@ -43,9 +43,11 @@ const warmSQL = "CREATE TABLE p (id int PRIMARY KEY, grp int)"
 func TestCheck_WarmQuery(t *testing.T) { warmMistakes(t, "sqlite:"+database(t, warmSQL)) }
 
 func TestPostgres_CheckWarmQuery(t *testing.T) {
+	t.Parallel()
 	warmMistakes(t, dbtest.Postgres(t, dbtest.Setup(warmSQL)))
 }
 
 func TestMariaDB_CheckWarmQuery(t *testing.T) {
+	t.Parallel()
 	warmMistakes(t, dbtest.MariaDB(t, dbtest.Setup(warmSQL)))
 }

@@ -40,6 +40,7 @@ func (r *running) wants(path, want string) {
 // The page for those who come from resttest serves its documents, and a PUT leaves the
 // employees that it does not list.
 func TestComingFrom_Resttest(t *testing.T) {
+	t.Parallel()
 	db := dbtest.Postgres(t, dbtest.Setup(`
 CREATE TABLE dept (deptno int PRIMARY KEY, dname text, loc text);
 CREATE TABLE emp (empno int PRIMARY KEY, ename text, job text, mgr int REFERENCES emp, hiredate date, sal int,
@@ -105,6 +106,7 @@ INSERT INTO emp VALUES (7839, 'KING', 'PRESIDENT', NULL, '1981-11-17', 5000, NUL
 // The page for those who come from go-rest-api-server serves its two bodies, without the
 // key, and follows what others write.
 func TestComingFrom_GoRestAPIServer(t *testing.T) {
+	t.Parallel()
 	db := dbtest.MariaDB(t, dbtest.Setup(`CREATE TABLE user (id varchar(32) PRIMARY KEY, name varchar(256),
 	mail varchar(1024), c3 int, c4 bigint unsigned, c5 int);
 INSERT INTO user VALUES ('1', 'name1', 'mail1@example.com', 0, 0, 0), ('2', 'name2', 'mail2@example.com', 0, 0, 0);`))

@@ -40,6 +40,7 @@ type composeFile struct {
 // TestCompose_ServesTheShop starts hotrow with the arguments and the environment that the
 // compose file gives it, in front of a PostgreSQL with the file's settings and rows.
 func TestCompose_ServesTheShop(t *testing.T) {
+	t.Parallel()
 	const dir = "../../deploy/compose"
 	text, err := os.ReadFile(filepath.Join(dir, "compose.yaml"))
 	if err != nil {

@@ -93,6 +93,7 @@ func TestDemo_GreetsWithLinesThatWork(t *testing.T) {
 
 // TestTerminal_GreetingComesFirst starts the demo on a terminal.
 func TestTerminal_GreetingComesFirst(t *testing.T) {
+	t.Parallel()
 	tmux := dbtest.Program(t, "tmux", "tmux", "/usr/bin")
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "tmux")

@@ -60,6 +60,7 @@ func TestDocs_HaveEveryFlag(t *testing.T) {
 // TestDocs_HaveEveryMetric holds the reference of the metrics and what the demo's
 // operator's port gives together.
 func TestDocs_HaveEveryMetric(t *testing.T) {
+	t.Parallel()
 	text := readPage(t, "../../docs/reference/metrics.md")
 	r := serve(t, "demo", "--file", t.TempDir()+"/demo.db")
 	_, body := get(t, r.ops+"/metrics")
@@ -120,6 +121,7 @@ func TestDocs_HaveEveryVariable(t *testing.T) {
 // TestPages_BeginWithWhatWorks runs the first commands of the pages that begin with some, and with
 // what they print, beside the demo.
 func TestPages_BeginWithWhatWorks(t *testing.T) {
+	t.Parallel()
 	s := newTutorial(t)
 	s.env = append(s.env, "HOTROW_LINKS_LISTEN="+s.at("9999"), "HOTROW_RESP_LISTEN="+s.at("6380"),
 		"HOTROW_MEMCACHE_LISTEN="+s.at("11212"))

@@ -10,6 +10,7 @@ import (
 // links is what serve does, and with the change log the cache on disk is warm at the next
 // start.
 func TestDoctor_LooksAtTablesOfHotrowsOwn(t *testing.T) {
+	t.Parallel()
 	dir, db := t.TempDir(), database(t,
 		"CREATE TABLE pay (id INTEGER PRIMARY KEY, sal INT); INSERT INTO pay VALUES (1, 2);")
 	file := configFile(t, "version: 1\ncache: {disk: {path: '"+filepath.Join(dir, "disk.db")+"'}}\n"+

@@ -18,6 +18,7 @@ import (
 // TestMariaDB_DoctorPrintsTheSQLThatMends: for a user who may do nothing but connect,
 // of tables that a configuration names. What --sql prints is all that is needed.
 func TestMariaDB_DoctorPrintsTheSQLThatMends(t *testing.T) {
+	t.Parallel()
 	url := dbtest.MariaDB(t, dbtest.Setup("CREATE TABLE kv (id int PRIMARY KEY, v int);",
 		"CREATE TABLE ro (id int PRIMARY KEY);"))
 	db := url[strings.LastIndexByte(url, '/')+1:]

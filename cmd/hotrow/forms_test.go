@@ -97,6 +97,7 @@ const formsSQL = `CREATE TABLE forms (id int PRIMARY KEY, v int);
 // file that init prints for it: every setting of the configuration, of the source
 // and of each resource, and every statement, is compared.
 func TestServe_AURLIsServedAsTheFileOfInit(t *testing.T) {
+	t.Parallel()
 	file := dbtest.SQLite(t)
 	dbtest.SQLiteShell(t, file, formsSQL)
 	maria := dbtest.MariaDB(t)
@@ -159,6 +160,7 @@ func sameForms(t *testing.T, url string, writable bool) {
 // the path is that of the schema's table in both forms, and the log says which
 // table has none.
 func TestPostgres_ATableWhoseNameIsTakenIsLeftOut(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(`CREATE SCHEMA other;
 		CREATE TABLE "other.t" (id int PRIMARY KEY, v text); INSERT INTO "other.t" VALUES (1, 'bare');
 		CREATE TABLE other.t (id int PRIMARY KEY, v text); INSERT INTO other.t VALUES (1, 'schema')`))

@@ -117,6 +117,7 @@ func TestPostgres_HTTP2InAnOutage(t *testing.T) {
 // TestServe_RestartFailsNoRequestOverHTTP2: the client is told which of its requests were
 // taken, and asks for the others again over a connection to who comes next.
 func TestServe_RestartFailsNoRequestOverHTTP2(t *testing.T) {
+	t.Parallel()
 	u := newUnit(t, "")
 	url := "http://" + u.socket("tcp", "127.0.0.1:0")
 	ctx, stop := context.WithCancel(t.Context())
@@ -154,6 +155,7 @@ func TestServe_RestartFailsNoRequestOverHTTP2(t *testing.T) {
 
 // TestServe_BrowserSpeaksHTTP2 over TLS: documents, an absence, and what net/http answers.
 func TestServe_BrowserSpeaksHTTP2(t *testing.T) {
+	t.Parallel()
 	s := serveTLS(t, tlstest.New(t, "first"))
 	tab := browsertest.New(t, "ignore-certificate-errors").Tab(browsertest.Desktop)
 	tab.Open(s.http + "/dept/10") // whose page may fetch
@@ -175,6 +177,7 @@ func TestServe_BrowserSpeaksHTTP2(t *testing.T) {
 // TestServe_BehindProxiesOverHTTP2AsThePageSays: Caddy and HAProxy speak it with hotrow,
 // without TLS.
 func TestServe_BehindProxiesOverHTTP2AsThePageSays(t *testing.T) {
+	t.Parallel()
 	page := onThePage(t, "text")
 	part := func(pattern string) string {
 		m := regexp.MustCompile(pattern).FindStringSubmatch(page)
@@ -212,6 +215,7 @@ func TestServe_BehindProxiesOverHTTP2AsThePageSays(t *testing.T) {
 
 // TestServe_ClicksAreFollowedOverHTTP2 by Go's client and by curl, until the server stops.
 func TestServe_ClicksAreFollowedOverHTTP2(t *testing.T) {
+	t.Parallel()
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skip("needs curl")

@@ -27,6 +27,7 @@ func h2cClient(t *testing.T, socket string) *http.Client {
 
 // TestServe_H2C: with each way to start it, over each listener that has no TLS.
 func TestServe_H2C(t *testing.T) {
+	t.Parallel()
 	db, socket := database(t, deptSQL), filepath.Join(t.TempDir(), "s")
 	file := configFile(t, "version: 1\nsources: {main: {url: \"sqlite:"+db+
 		"\"}}\nresources: {dept: {table: dept}}\n")

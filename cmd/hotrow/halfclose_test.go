@@ -43,6 +43,7 @@ func halfClosed(addr, request string) (int, string, error) {
 // that it sends nothing more reads on. It gets what any other gets, on every road:
 // by the event loop, by a load, and by net/http on each listener.
 func TestServe_HalfClosedClientsGetTheirAnswers(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "demo", "--still", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	links := strings.TrimPrefix(r.linksAddr(), "http://")
 	addr, ops := strings.TrimPrefix(r.http, "http://"), strings.TrimPrefix(r.ops, "http://")
@@ -91,6 +92,7 @@ func TestServe_HalfClosedClientsGetTheirAnswers(t *testing.T) {
 // TestServe_HalfClosedKeyValueClients: clients of Redis and memcached that end their side behind
 // their commands get all replies, of hits and of what is read from the database.
 func TestServe_HalfClosedKeyValueClients(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	m := regexp.MustCompile(`proto=memcache addr=(\S+)`).FindStringSubmatch(r.log.String())
 	if m == nil {

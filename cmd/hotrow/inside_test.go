@@ -63,6 +63,7 @@ func answerTo(t *testing.T, method, url string, headers ...string) *http.Respons
 // HTTP port, and nothing of the operator's port is there for anybody else, nor more than the
 // console asks.
 func TestInside_IsForTheOwner(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil, "demo", "--still", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.http, "http://"))
 	inside := r.http + httpfront.ConsolePath
@@ -136,6 +137,7 @@ func TestInside_IsForTheOwner(t *testing.T) {
 // TestInside_WithAConfiguration: only a token opens the console there, and where there is none, or
 // no operator's port, nothing is there.
 func TestInside_WithAConfiguration(t *testing.T) {
+	t.Parallel()
 	db := database(t, deptSQL)
 	config := func(more string) string {
 		return configFile(t, "version: 1\nsources: {main: {url: 'sqlite:"+db+"'}}\n"+

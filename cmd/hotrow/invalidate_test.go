@@ -8,6 +8,7 @@ import (
 // A document has one name: what get, get --direct and a request take, invalidate
 // takes, too. It says so when nothing was kept of it.
 func TestInvalidate_TakesTheNamesOfGet(t *testing.T) {
+	t.Parallel()
 	db := database(t, `CREATE TABLE "a/b" (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO "a/b" VALUES (1, 'slash');
 		CREATE TABLE city (name TEXT, state TEXT, v TEXT, PRIMARY KEY (name, state));
 		INSERT INTO city VALUES ('Tulsa, or so', '50%', 'comma');

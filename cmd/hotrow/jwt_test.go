@@ -36,6 +36,7 @@ func newJWT(secret, role string) string {
 
 // The commands of the page run, and print what it says.
 func TestJWT_CommandsPrintWhatThePageSays(t *testing.T) {
+	t.Parallel()
 	dbtest.Program(t, "openssl", "openssl", "/usr/bin")
 	page, _, _ := strings.Cut(readPage(t, "../../docs/howto/jwt.md"), "## Keys of an identity provider")
 	s := newTutorial(t)
@@ -66,6 +67,7 @@ resources:
 // What only roles of JWTs may read is served over HTTP alone: no other listener serves it, names it, or
 // tells of its changes, whatever token is sent.
 func TestJWT_OtherFrontsNeitherServeNorTell(t *testing.T) {
+	t.Parallel()
 	db := database(t, jwtTables)
 	r := serve(t, "-c", configFile(t, fmt.Sprintf(jwtConfig, db, jwtSecret, "")))
 	editor := "Authorization: Bearer " + newJWT(jwtSecret, "editor")
@@ -214,6 +216,7 @@ func TestJWT_Reload(t *testing.T) {
 
 // check names what is wrong with the keys of a URL, and metrics count.
 func TestJWT_CheckAndMetrics(t *testing.T) {
+	t.Parallel()
 	keys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a",`+
 			`"x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},{"kty":"RSA","use":"enc","kid":"b"}]}`)

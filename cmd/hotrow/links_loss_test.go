@@ -61,6 +61,7 @@ func firstFrame(t *testing.T, ops string) string {
 
 // A record that is damaged is as loud as one that had no room.
 func TestLinks_ADamagedRecordIsSaid(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := configFile(t, "version: 1\nlinks:\n  database: 'sqlite:"+dir+"/l.db'\n  log: {dir: '"+dir+
 		"/clicks', max: 64MiB, drain: false}\n")

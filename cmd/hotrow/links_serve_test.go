@@ -62,6 +62,7 @@ func newLinks(t *testing.T, more string) (r *running, db string) {
 // The demo has the seed's link, over every front; what is made by the API or
 // changed by another program is followed at once; every click is counted.
 func TestServe_Links(t *testing.T) {
+	t.Parallel()
 	r, db := newLinks(t, "")
 	base := r.linksAddr()
 	if code := makeLink(t, base, `{"code":"spring","url":"https://example.com/1"}`); code != 201 {
@@ -140,6 +141,7 @@ func TestServe_LinksWithoutRecording(t *testing.T) {
 
 // The demo's links are those of the original's benchmark.
 func TestServe_DemoHasLinks(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "demo", "--file", filepath.Join(t.TempDir(), "demo.db"))
 	if code, target := followed(t, "GET", r.linksAddr()+"/asdf"); code != 301 ||
 		target != "https://davidkroell.github.io" {

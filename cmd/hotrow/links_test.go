@@ -55,6 +55,7 @@ func follow(t *testing.T, address string) (status int, location string) {
 }
 
 func TestLinksCommand_AddFollowListRemove(t *testing.T) {
+	t.Parallel()
 	r, server := demoLinks(t)
 	at := "--server=" + server
 	short := strings.TrimSpace(mustCommand(t, "links", "add", at, "https://example.com/a", "mine",
@@ -193,6 +194,7 @@ func TestLinksCommand_ImportsExportsResolves(t *testing.T) {
 // TestLinksCommand_DryRunIsTheServers: what --dry-run says of a file is what the import
 // then says, and nothing is changed by it.
 func TestLinksCommand_DryRunIsTheServers(t *testing.T) {
+	t.Parallel()
 	_, server := demoLinks(t)
 	at := "--server=" + server
 	mustCommand(t, "links", "add", at, "https://example.com/", "here")
@@ -224,6 +226,7 @@ func TestLinksCommand_DryRunIsTheServers(t *testing.T) {
 }
 
 func TestLinksCommand_Edits(t *testing.T) {
+	t.Parallel()
 	_, server := demoLinks(t)
 	at := "--server=" + server
 	mustCommand(t, "links", "add", at, "https://example.com/1", "one", "--tag=a", "--tag=b", "--max=5")
@@ -289,6 +292,7 @@ func demoCodes(t *testing.T, server string) []string {
 }
 
 func TestLinksCommand_TailPrintsClicksUntilItIsInterrupted(t *testing.T) {
+	t.Parallel()
 	r, server := demoLinks(t)
 	mustCommand(t, "links", "add", "--server="+server, "https://example.com/a", "tailed")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -374,6 +374,7 @@ func TestCommand_ExitStatus(t *testing.T) {
 }
 
 func TestServe_Demo(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "demo.db")
 	r := serve(t, "demo", "--file", file, "--scale", "20")
 	a := r.hit("/depts/10")

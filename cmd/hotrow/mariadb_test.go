@@ -22,6 +22,7 @@ CREATE TABLE nokey (a int);`
 // A foreign change shows soon in every document that it touches, through every
 // spelling of the key, for a hit and for a 404.
 func TestMariaDB_ServeShowsForeignChanges(t *testing.T) {
+	t.Parallel()
 	url := strings.Replace(dbtest.MariaDB(t, dbtest.Setup(mariadbSQL)), "mysql:", "mariadb:", 1)
 	out := mustCommand(t, "doctor", url)
 	if !strings.Contains(out, "binlog_format is ROW") {

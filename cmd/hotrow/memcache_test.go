@@ -13,6 +13,7 @@ import (
 
 // TestServe_Memcached asks the demo as clients of memcached do.
 func TestServe_Memcached(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "demo.db")
 	r := serve(t, "demo", "--file", file)
 	c := r.dialMemcache()

@@ -27,6 +27,7 @@ resources:
 `
 
 func TestMemcached_ServeReadsAndKeepsForTheTTL(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMemcached(t)
 	server.Set("user:42", "Alice|alice@example.org")
 	server.Set("page", `[1,"ü"]`)
@@ -79,6 +80,7 @@ func TestMemcached_ServeReadsAndKeepsForTheTTL(t *testing.T) {
 }
 
 func TestMemcached_ServeWritesUnderConditions(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMemcached(t)
 	r := serve(t, "-c", configFile(t, fmt.Sprintf(memcachedConfig, server.URL())))
 	const jsonType = "Content-Type: application/json"
@@ -119,6 +121,7 @@ func TestMemcached_ServeWritesUnderConditions(t *testing.T) {
 }
 
 func TestMemcached_ServeSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewMemcached(t)
 	server.Set("page", "1")
 	server.Set("user:1", "Ann")

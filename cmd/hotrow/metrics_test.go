@@ -135,6 +135,7 @@ func TestMetrics_OfEverySource(t *testing.T) {
 }
 
 func TestMetrics_OfTheProxy(t *testing.T) {
+	t.Parallel()
 	url, _, _ := startProxy(t, "--upstream", hello(t))
 	if code, body := get(t, url+"/a"); code != http.StatusOK {
 		t.Fatalf("GET /a: %d %s", code, body)

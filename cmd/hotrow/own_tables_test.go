@@ -33,6 +33,7 @@ func openURL(t *testing.T, url string) (*config.Config, source.Source) {
 // TestServe_LeavesOutItsOwnTables: a database that keeps links is served without what they
 // are kept in: the keys of the API, what visitors are told apart by.
 func TestServe_LeavesOutItsOwnTables(t *testing.T) {
+	t.Parallel()
 	file := t.TempDir() + "/own.db"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

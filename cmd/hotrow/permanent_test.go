@@ -96,6 +96,7 @@ func TestServe_SaysFirstWhatNoTryMends(t *testing.T) {
 
 // TestServe_GoesOnWhenTheDatabaseIsThere at last.
 func TestServe_GoesOnWhenTheDatabaseIsThere(t *testing.T) {
+	t.Parallel()
 	my := dbtest.MariaDB(t)
 	file := configFile(t, fmt.Sprintf("version: 1\nsources: {main: {url: %q}}\n"+
 		"resources: {kv: {table: kv}}\n", my+"_late"))

@@ -57,6 +57,7 @@ func twinsFile(url string) string {
 // TestPostgres_DomainsOverEnums: a domain over an enum is served as the enum is. PostgreSQL's
 // operators take a domain over any other type for the type, and over an enum not.
 func TestPostgres_DomainsOverEnums(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(twinsSQL))
 	r := serve(t, "-c", configFile(t, twinsFile(url)))
 	same := func(method, path, body string, headers ...string) {
@@ -146,6 +147,7 @@ func TestPostgres_DomainsOverEnums(t *testing.T) {
 // TestPostgres_ServeLeavesOutWhatDoesNotCompile: a table whose statements the database refuses
 // is named, and does not keep the others away. In a configuration it is an error.
 func TestPostgres_ServeLeavesOutWhatDoesNotCompile(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(`CREATE EXTENSION hstore; CREATE TABLE odd (k hstore PRIMARY KEY);
 		CREATE TABLE ok1 (id int PRIMARY KEY); INSERT INTO ok1 VALUES (1)`))
 	r := serve(t, url)

@@ -235,6 +235,7 @@ func TestPostgres_ServeStartsBeforeDatabase(t *testing.T) {
 }
 
 func TestPostgres_ServeLeavesOutSecrets(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(keysSQL))
 	r := serve(t, url)
 	a := r.get("/account/1")
@@ -261,6 +262,7 @@ func TestPostgres_ServeLeavesOutSecrets(t *testing.T) {
 // What the database refuses to hotrow's user is in the log: the client is not told. A
 // table whose key no path can name is left out, and does not keep the others away.
 func TestPostgres_ServeLogsWhatTheDatabaseForbids(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(keysSQL, "CREATE TABLE doc (d jsonb PRIMARY KEY)"))
 	role := fmt.Sprintf("reads_only_%d", os.Getpid())
 	dbtest.Psql(t, url, "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON account, doc TO "+role)
@@ -360,6 +362,7 @@ func TestPostgres_QueryFoundByAnotherColumnThanTheKey(t *testing.T) {
 }
 
 func TestPostgres_Commands(t *testing.T) {
+	t.Parallel()
 	url := dbtest.Postgres(t, dbtest.Setup(demo.PostgresSQL()))
 	file := configFile(t, mustCommand(t, "init", url))
 	text := mustCommand(t, "check", "-c", file)

@@ -14,6 +14,7 @@ import (
 
 // TestServe_RedisTools asks the demo as people do who have Redis' own tools.
 func TestServe_RedisTools(t *testing.T) {
+	t.Parallel()
 	cli := dbtest.Program(t, "redis-cli", "redis-tools")
 	bench := dbtest.Program(t, "redis-benchmark", "redis-tools")
 	file := filepath.Join(t.TempDir(), "demo.db")

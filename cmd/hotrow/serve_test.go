@@ -38,6 +38,7 @@ const deptSQL = `CREATE TABLE dept (deptno INTEGER PRIMARY KEY, dname TEXT, pass
 // Without tokens a listener is for this machine only, and safe from what a
 // browser on it can be made to send.
 func TestServe_SafeWithoutTokens(t *testing.T) {
+	t.Parallel()
 	r := serve(t, database(t, deptSQL), "--writable")
 	const jsonType = "Content-Type: application/json"
 	tests := []struct {
@@ -69,6 +70,7 @@ func TestServe_SafeWithoutTokens(t *testing.T) {
 }
 
 func TestServe_OpsChecksHost(t *testing.T) {
+	t.Parallel()
 	r := serve(t, database(t, deptSQL))
 	for _, path := range []string{"/metrics", "/readyz", "/debug/pprof/"} {
 		ops := &running{t: t, http: r.ops}
@@ -246,6 +248,7 @@ func TestToken_PrintsOnce(t *testing.T) {
 // While requests under way get their answers, the operator's port says that no
 // more should be sent; the ones that take too long are named as the reason.
 func TestServe_IsNotReadyWhileItStops(t *testing.T) {
+	t.Parallel()
 	r := start(t, []string{"HOTROW_HTTP_SHUTDOWN_TIMEOUT=1s"}, database(t, deptSQL), "--writable")
 	until(t, r.log, r.complete)
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.http, "http://"))

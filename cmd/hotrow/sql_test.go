@@ -26,6 +26,7 @@ func (r *running) sqlURL(database string) string {
 
 // TestServe_SQL: psql sees the database through hotrow, and hotrow counts it.
 func TestServe_SQL(t *testing.T) {
+	t.Parallel()
 	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY, b text);"))
 	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0"}, database)
 	until(t, r.log, r.complete)
@@ -53,6 +54,7 @@ func TestServe_SQL(t *testing.T) {
 // TestServe_SQLFromMemory: with sql.mode serve psql is answered from memory, and reads what it has
 // written.
 func TestServe_SQLFromMemory(t *testing.T) {
+	t.Parallel()
 	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY, b text);"+
 		"INSERT INTO t VALUES (1, 'one');"))
 	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0", "HOTROW_SQL_MODE=serve"}, database)
@@ -78,6 +80,7 @@ func TestServe_SQLFromMemory(t *testing.T) {
 // TestServe_SQLFollowsNewTables: a table that is made while hotrow runs, by whomever, is soon answered
 // from memory, and so is what changes in it.
 func TestServe_SQLFollowsNewTables(t *testing.T) {
+	t.Parallel()
 	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY);"))
 	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0", "HOTROW_SQL_MODE=serve"}, database)
 	until(t, r.log, r.complete)

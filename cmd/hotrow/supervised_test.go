@@ -132,6 +132,7 @@ func (u *unit) end(cmd *exec.Cmd, log *output) {
 }
 
 func TestServe_TellsSystemd(t *testing.T) {
+	t.Parallel()
 	u := newUnit(t, "http: {listen: '127.0.0.1:0'}\n")
 	cmd, log := u.start("WATCHDOG_USEC=2000000")
 	u.hears("READY=1\nSTATUS=serves 1 resource", log)
@@ -150,6 +151,7 @@ func TestServe_TellsSystemd(t *testing.T) {
 }
 
 func TestServe_ListensWhereSystemdDoes(t *testing.T) {
+	t.Parallel()
 	u := newUnit(t, "http: {listen: '127.0.0.1:1'}\n")
 	web := u.socket("tcp", "127.0.0.1:0")
 	path := filepath.Join(t.TempDir(), "ops")
@@ -228,6 +230,7 @@ func TestProxy_RefusesASocketThatOthersReach(t *testing.T) {
 // The unit that docs/howto/systemd.md offers is one that systemd takes, and that gives
 // the service nothing that it does not need.
 func TestSystemd_UnitIsSound(t *testing.T) {
+	t.Parallel()
 	analyze := dbtest.Program(t, "systemd-analyze", "systemd")
 	dir := t.TempDir()
 	units := []string{"hotrow.service", "hotrow.socket", "hotrow-wire.socket", "hotrow-resp.socket"}
@@ -256,6 +259,7 @@ func TestSystemd_UnitIsSound(t *testing.T) {
 // While a process follows the other, the sockets stay: clients wait a moment, and none
 // is refused, whatever protocol it speaks.
 func TestServe_RestartWithSystemdsSocketsFailsNoRequest(t *testing.T) {
+	t.Parallel()
 	u := newUnit(t, "")
 	load := restart.Load{
 		HTTP: u.socket("tcp", "127.0.0.1:0"), Wire: u.socket("tcp", "127.0.0.1:0"),

@@ -14,6 +14,7 @@ import (
 // exceeded the time that opening a feed may take, and nothing was cached. Here the
 // server expects much of little.
 func TestPostgres_TheCatalogueIsReadWithoutJIT(t *testing.T) {
+	t.Parallel()
 	server := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical", "jit": "on",
 		"jit_above_cost": "1500", "jit_inline_above_cost": "1500", "jit_optimize_above_cost": "1500"})
 	var sql strings.Builder

@@ -73,6 +73,7 @@ func isPage(name string) bool { return name == "http" || name == "links" }
 
 // TestServe_PortsAreTaken starts the demo with one port after another taken, and with all.
 func TestServe_PortsAreTaken(t *testing.T) {
+	t.Parallel()
 	for name, address := range usual {
 		t.Run(name, func(t *testing.T) {
 			takePort(t, address)
@@ -120,6 +121,7 @@ func TestServe_PortsAreTaken(t *testing.T) {
 
 // TestServe_PortsThatAreAskedForFail has a port that is taken asked for in each way.
 func TestServe_PortsThatAreAskedForFail(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -144,6 +144,7 @@ func TestServe_RefusesBadTLS(t *testing.T) {
 }
 
 func TestGet_TrustsWhatItIsTold(t *testing.T) {
+	t.Parallel()
 	s := serveTLS(t, tlstest.New(t, "first"))
 	ca := filepath.Join(filepath.Dir(s.file), "cert.pem")
 	for _, args := range [][]string{{"--ca", ca}, {"--insecure"}} {

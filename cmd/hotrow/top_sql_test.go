@@ -13,6 +13,7 @@ import (
 
 // TestTop_SQL: the statements are printed, as text and as JSON, and fill a terminal.
 func TestTop_SQL(t *testing.T) {
+	t.Parallel()
 	database := dbtest.Postgres(t, dbtest.Setup("CREATE TABLE t (a int PRIMARY KEY, b text);"))
 	r := start(t, []string{"HOTROW_SQL_LISTEN=127.0.0.1:0"}, database)
 	until(t, r.log, r.complete)

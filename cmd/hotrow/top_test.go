@@ -35,6 +35,7 @@ func askedFor(t *testing.T) *running {
 }
 
 func TestTop_PrintsOnce(t *testing.T) {
+	t.Parallel()
 	r := askedFor(t)
 	text := mustCommand(t, "top", "--once", r.ops)
 	for _, part := range []string{"Fresh: ", "answers/s", "word ", "memory "} {
@@ -81,6 +82,7 @@ func inTerminal(t *testing.T, command string) (do func(args ...string) string, e
 }
 
 func TestTop_InATerminal(t *testing.T) {
+	t.Parallel()
 	r := askedFor(t)
 	do, ended := inTerminal(t, fmt.Sprintf("'%s' top '%s'", os.Args[0], r.ops))
 	until(t, r.log, func() bool {

@@ -58,6 +58,7 @@ func collector(t *testing.T) (url string, spans func() []sentSpan) {
 // TestTracer_SendsMissesAndWritesAndNoHits reads a row twice and writes it, in a trace that
 // is recorded, and in one that is not.
 func TestTracer_SendsMissesAndWritesAndNoHits(t *testing.T) {
+	t.Parallel()
 	const trace, other = "4bf92f3577b34da6a3ce929d0e0e4736", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	in := "Traceparent: 00-" + trace + "-00f067aa0ba902b7-01"
 	url, spans := collector(t)

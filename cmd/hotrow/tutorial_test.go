@@ -169,11 +169,13 @@ func (s *tutorial) serve(t *testing.T, commands string) {
 
 // Every command of the tutorial runs, and prints what the page says.
 func TestTutorial_CommandsPrintWhatThePageSays(t *testing.T) {
+	t.Parallel()
 	newTutorial(t).follow(t, "../../docs/tutorial/hotrow.md", 7)
 }
 
 // The shop of the page begins with Redis in front of PostgreSQL, and ends with hotrow.
 func TestTutorial_PostgreSQL(t *testing.T) {
+	t.Parallel()
 	dbtest.Program(t, "redis-server", "redis-server", "/usr/bin")
 	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	s := newTutorial(t)
@@ -183,6 +185,7 @@ func TestTutorial_PostgreSQL(t *testing.T) {
 
 // psql reads a shop through hotrow, from memory.
 func TestTutorial_SQL(t *testing.T) {
+	t.Parallel()
 	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	s := newTutorial(t)
 	s.env = append(s.env, "DATABASE_URL="+pg.Database(t))
@@ -191,6 +194,7 @@ func TestTutorial_SQL(t *testing.T) {
 
 // A browser opens the page before the last step, which changes a row of its list.
 func TestTutorial_Browser(t *testing.T) {
+	t.Parallel()
 	dbtest.Program(t, "python3", "python3", "/usr/bin")
 	s := newTutorial(t)
 	steps := readSteps(t, "../../docs/tutorial/browser.md")
@@ -217,11 +221,13 @@ func TestTutorial_Browser(t *testing.T) {
 }
 
 func TestQueries_CommandsPrintWhatThePageSays(t *testing.T) {
+	t.Parallel()
 	newTutorial(t).follow(t, "../../docs/howto/queries.md", 4)
 }
 
 // The page for the DBA is read beside a hotrow that serves the same database.
 func TestDBA_StatementsPrintWhatThePageSays(t *testing.T) {
+	t.Parallel()
 	pg := dbtest.NewPostgres(t, map[string]string{"wal_level": "logical"})
 	url := pg.Database(t, dbtest.Setup("CREATE TABLE word (id int PRIMARY KEY, de text)"))
 	s := newTutorial(t)
@@ -233,6 +239,7 @@ func TestDBA_StatementsPrintWhatThePageSays(t *testing.T) {
 
 // The page about production says how its figures were measured.
 func TestProduction_CommandsMeasure(t *testing.T) {
+	t.Parallel()
 	s := newTutorial(t)
 	dbtest.SQLiteShell(t, filepath.Join(s.dir, "doc.db"), "CREATE TABLE doc (id INTEGER PRIMARY KEY, t TEXT);"+
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "+

@@ -111,6 +111,7 @@ func (p *wirePeer) get(resource, key string) (string, gofast.Code) {
 
 // TestServe_SpeaksTheWireProtocol, and tells of it on the operator's port.
 func TestServe_SpeaksTheWireProtocol(t *testing.T) {
+	t.Parallel()
 	r := serve(t, database(t, deptSQL))
 	p := r.dialWire("")
 	for range 2 {
