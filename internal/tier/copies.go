@@ -13,7 +13,7 @@ import (
 // dropped meanwhile, or replaced, gets no copy.
 func (m *Memory) KeepCopy(ref Ref, d, k *row.Document) bool {
 	var e entry
-	if entryHead+d.Size()+entryHead+len(ref.Key)+k.Size() > m.largest || d.Absent() ||
+	if entryHead+d.Size()+entryHead+len(ref.Key)+k.Size() > m.largest || !hasCopies(d) ||
 		!e.set(&ref, k, m.put.Load(), 0) {
 		return false
 	}

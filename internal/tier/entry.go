@@ -11,11 +11,11 @@ import (
 // What an entry of the arena says, behind the arena's own head. Places are those of a View.
 //
 //	 4 key's bytes 2 · format 1 · flags 1 │ 8 epoch 4 · generation 4 │ 16 at 8 │ 24 hash 8
-//	32 copies 4 · asked 1 · 0 3           │ 40 resource 4 · born 4   │ 48 [attachment 4] key body
+//	32 resource 4 · born 4 │ 40 [copies 4 · asked 1 · 0 3] [attachment 4] key body
 //
 // copies is the first compressed copy, of a copy the next one; asked has a bit for each coding
-// of which one has been asked for. Nothing else changes once the entry is published. born is how
-// many entries had been put before.
+// of which one has been asked for. Nothing else changes once the entry is published. Who is too
+// small to have copies has neither. born is how many entries had been put before.
 const (
 	atKeyBytes   = arena.HeadBytes
 	atFormat     = 6
@@ -23,12 +23,16 @@ const (
 	atGeneration = 12
 	atTime       = 16
 	atHash       = 24
-	atCopies     = 32
-	atResource   = 40
-	atBorn       = 44
-	entryHead    = 48
+	atResource   = 32
+	atBorn       = 36
+	entryHead    = 40
+	atCopies     = entryHead
+
+	copiesBytes     = 8
+	attachmentBytes = 4
 
 	codingBits   = 0x0f // of the flags
+	flagCopies   = 0x20
 	flagAbsent   = 0x40
 	flagAttached = 0x80
 
@@ -37,7 +41,7 @@ const (
 
 // An entry is what is written for a document.
 type entry struct {
-	head [entryHead - arena.HeadBytes + 4]byte
+	head [entryHead - arena.HeadBytes + copiesBytes + attachmentBytes]byte
 	size int // of the head
 }
 
@@ -58,15 +62,31 @@ func (e *entry) set(ref *Ref, d *row.Document, born, attachment uint32) bool {
 	b = native.AppendUint32(b, uint32(s.Generation))
 	b = native.AppendUint64(b, uint64(s.At))
 	b = native.AppendUint64(b, d.Hash())
-	b = native.AppendUint64(b, 0)
 	b = native.AppendUint32(b, ref.Resource)
 	b = native.AppendUint32(b, born)
+	if d.Coding() != row.Identity || hasCopies(d) {
+		flags |= flagCopies
+		b = native.AppendUint64(b, 0)
+	}
 	if attachment != 0 {
 		flags |= flagAttached
 		b = native.AppendUint32(b, attachment)
 	}
 	b[3], e.size = flags, len(b)
 	return true
+}
+
+// hasCopies reports whether compressed copies of d can be kept.
+func hasCopies(d *row.Document) bool { return len(d.Body()) >= row.MinCoded }
+
+// entryBytes returns what the entry of d takes under a key of so many bytes, but for what is
+// attached.
+func entryBytes(key int, d *row.Document) int {
+	n := entryHead + key + len(d.Body())
+	if hasCopies(d) {
+		n += copiesBytes
+	}
+	return n
 }
 
 var native = binary.NativeEndian
@@ -81,7 +101,7 @@ type item struct {
 }
 
 func itemOf(v arena.View) item {
-	x := item{View: v, key: entryHead}
+	x := item{View: v}
 	word := v.Uint32(atKeyBytes)
 	x.format, x.flags = row.Format(word>>16), byte(word>>24)
 	if littleEndian { // the usual case, in one load
@@ -90,9 +110,8 @@ func itemOf(v arena.View) item {
 		x.body = int(v.Uint16(atKeyBytes))
 		x.format, x.flags = row.Format(word>>8), byte(word)
 	}
-	if x.hasAttachment() {
-		x.key += 4
-	}
+	// The bits are the bytes of what they stand for, times 32 and 4: no branch.
+	x.key = entryHead + int(x.flags&flagAttached>>5) + int(x.flags&flagCopies>>2)
 	x.body += x.key
 	return x
 }
@@ -128,13 +147,21 @@ func (x *item) attachment() uint32 {
 	if !x.hasAttachment() {
 		return 0
 	}
-	return x.Uint32(entryHead)
+	return x.Uint32(x.key - attachmentBytes)
 }
 
 func (x *item) hasAttachment() bool { return x.flags&flagAttached != 0 }
 
 // copies returns the first compressed copy of x, and of a copy the next one; 0: there is none.
-func (x *item) copies() arena.Ref { return arena.Ref(uint32(x.Load(atCopies))) }
+func (x *item) copies() arena.Ref { return arena.Ref(uint32(x.copiesWord())) }
+
+// copiesWord returns what of x can change.
+func (x *item) copiesWord() uint64 {
+	if x.flags&flagCopies == 0 {
+		return 0
+	}
+	return x.Load(atCopies)
+}
 
 // lend makes d the document of x, without copies and attachment.
 func (x *item) lend(d *row.Document) {
@@ -147,7 +174,7 @@ func (x *item) lend(d *row.Document) {
 		key = 0
 	}
 	d.Lend(x.Text(x.body-key, x.Len()), key, x.Uint64(atHash), x.format, x.coding(), x.stamp(),
-		uint32(x.Load(atCopies)>>askedAt))
+		uint32(x.copiesWord()>>askedAt))
 }
 
 // same reports whether x was made of d, which is no copy.
@@ -158,7 +185,7 @@ func (x *item) same(d *row.Document) bool {
 		uint64(x.Uint32(atGeneration)) == s.Generation
 }
 
-// setCopies makes ref the first copy of x. The stripe of x is locked.
+// setCopies makes ref the first copy of x, which can have some. Its stripe is locked.
 func (x *item) setCopies(ref arena.Ref) {
 	for {
 		old := x.Load(atCopies)
@@ -172,7 +199,7 @@ func (x *item) setCopies(ref arena.Ref) {
 // whether that is news.
 func (x *item) ask(c row.Coding, asked bool) bool {
 	bit := uint64(1) << (askedAt + uint(c))
-	for {
+	for x.flags&flagCopies != 0 {
 		old := x.Load(atCopies)
 		if (old&bit != 0) == asked {
 			return false
@@ -181,4 +208,5 @@ func (x *item) ask(c row.Coding, asked bool) bool {
 			return true
 		}
 	}
+	return false
 }

@@ -225,7 +225,7 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 		if at == nil {
 			m.loads.Add(1)
 			if m.ghosts.picks(tagOf(h)) {
-				m.ghosts.note(tagOf(h), m.arena.SlotBytes(entryHead+len(ref.Key)+len(d.Body())))
+				m.ghosts.note(tagOf(h), m.arena.SlotBytes(entryBytes(len(ref.Key), d)))
 			}
 			m.newest.push(wordOf(made, tagOf(h)), 2*m.newEntries()+fewestNew)
 		}

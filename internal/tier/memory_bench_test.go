@@ -45,11 +45,11 @@ func (k *keyer) owned() tier.Ref {
 	return tier.Ref{Resource: 1, Key: row.Key(strconv.FormatUint(k.next(), 10))}
 }
 
-// million returns a Memory that a million documents fill to nine tenths.
-func million(b *testing.B) *tier.Memory {
-	m := openMemory(b, 1_000_000*(benchBody+400)*11/10)
+// million returns a Memory that a million documents fill to nine tenths at most.
+func million(b *testing.B, body int) *tier.Memory {
+	m := openMemory(b, 1_000_000*int64(body+400)*11/10)
 	for i := range 1_000_000 {
-		put(m, strconv.Itoa(i), benchBody, uint64(i))
+		put(m, strconv.Itoa(i), body, uint64(i))
 	}
 	if s := m.Stats(); s.Entries != 1_000_000 {
 		b.Fatalf("%d documents are held, want 1,000,000: %+v", s.Entries, s)
@@ -88,22 +88,31 @@ func processorTime(b *testing.B) time.Duration {
 // BenchmarkMemory_Get reads present keys and touches the body's ends. The rows
 // store=none are the loop alone.
 func BenchmarkMemory_Get(b *testing.B) {
-	m := million(b)
-	for _, store := range []string{"none", "memory"} {
-		for _, keys := range []string{"uniform", "zipf"} {
-			for _, procs := range []int{1, 2} {
-				name := fmt.Sprintf("entries=1M/store=%s/keys=%s/procs=%d", store, keys, procs)
-				b.Run(name, func(b *testing.B) {
-					inParallel(b, procs, func(seed uint64) func() {
-						k := newKeyer(keys, 1_000_000, seed)
-						if store == "none" {
-							return func() { k.ref() }
-						}
-						return func() { touch(b, m, k.ref()) }
-					})
+	large, small := million(b, benchBody), million(b, 192)
+	for _, keys := range []string{"uniform", "zipf"} {
+		benchGet(b, large, "none", keys, "entries=1M")
+		benchGet(b, large, "memory", keys, "entries=1M")
+		benchGet(b, large, "lent", keys, "entries=1M")
+		benchGet(b, small, "lent", keys, "entries=1M/body=192")
+	}
+}
+
+func benchGet(b *testing.B, m *tier.Memory, store, keys, name string) {
+	for _, procs := range []int{1, 2} {
+		b.Run(fmt.Sprintf("%s/store=%s/keys=%s/procs=%d", name, store, keys, procs),
+			func(b *testing.B) {
+				inParallel(b, procs, func(seed uint64) func() {
+					k := newKeyer(keys, 1_000_000, seed)
+					switch store {
+					case "none":
+						return func() { k.ref() }
+					case "lent":
+						r := new(tier.Reader)
+						return func() { lent(b, m, r, k.ref()) }
+					}
+					return func() { touch(b, m, k.ref()) }
 				})
-			}
-		}
+			})
 	}
 }
 
@@ -119,9 +128,22 @@ func touch(b *testing.B, m *tier.Memory, ref tier.Ref) {
 	}
 }
 
+// lent is touch of what is lent, a turn for each.
+func lent(b *testing.B, m *tier.Memory, r *tier.Reader, ref tier.Ref) {
+	r.Begin()
+	d := r.Get(m, &ref)
+	if d == nil {
+		b.Errorf("Get(%q) misses", ref.Key)
+		return
+	}
+	if body := d.Body(); body[0] == 0 || body[len(body)-1] == 0 {
+		b.Errorf("Get(%q): the body was not written", ref.Key)
+	}
+}
+
 // BenchmarkMemory_Mixed reads 19 times and puts once.
 func BenchmarkMemory_Mixed(b *testing.B) {
-	m := million(b)
+	m := million(b, benchBody)
 	for _, procs := range []int{1, 2} {
 		b.Run(fmt.Sprintf("entries=1M/puts=5%%/procs=%d", procs), func(b *testing.B) {
 			inParallel(b, procs, func(seed uint64) func() {
@@ -142,7 +164,7 @@ func BenchmarkMemory_Mixed(b *testing.B) {
 // BenchmarkMemory_PutDrop puts a document under a new key and drops it: what an
 // invalidated key costs.
 func BenchmarkMemory_PutDrop(b *testing.B) {
-	m := million(b)
+	m := million(b, benchBody)
 	d := tiertest.Document(benchBody, 1)
 	for _, procs := range []int{1, 2} {
 		b.Run(fmt.Sprintf("entries=1M/procs=%d", procs), func(b *testing.B) {
@@ -162,7 +184,7 @@ func BenchmarkMemory_PutDrop(b *testing.B) {
 // BenchmarkMemory_PutEvict puts documents under new keys into a full Memory, so
 // that each put evicts.
 func BenchmarkMemory_PutEvict(b *testing.B) {
-	m := million(b)
+	m := million(b, benchBody)
 	d := tiertest.Document(benchBody, 1)
 	for _, procs := range []int{1, 2} {
 		b.Run(fmt.Sprintf("entries=1M/procs=%d", procs), func(b *testing.B) {

@@ -44,7 +44,7 @@ func BenchmarkMemory_Footprint(b *testing.B) {
 func footprint(b *testing.B, limit float64) {
 	debug.FreeOSMemory()
 	base := resident(b)
-	m := million(b)
+	m := million(b, benchBody)
 	stored := float64(1_000_000 * benchBody)
 	counted := float64(m.Stats().Bytes)
 	perByte := func(rss int64) float64 { return float64(rss-base) / stored }

@@ -86,7 +86,7 @@ func (r *Reader) get(m *Memory, h uint64, ref *Ref) *row.Document {
 func (m *Memory) noteHit(tag uint32, d *row.Document) {
 	m.sketch.note(tag)
 	if m.ghosts.picks(tag) {
-		m.ghosts.note(tag, m.arena.SlotBytes(entryHead+d.Size()))
+		m.ghosts.note(tag, m.arena.SlotBytes(entryBytes(len(d.Key()), d)))
 	}
 }
 
