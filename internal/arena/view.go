@@ -20,6 +20,11 @@ func head(slot []byte) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&
 // next returns the word behind the head of a free slot.
 func next(slot []byte) *uint32 { return (*uint32)(unsafe.Pointer(&slot[HeadBytes])) }
 
+// wordsOf returns mem as numbers.
+func wordsOf(mem []byte) []atomic.Uint64 {
+	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/8)
+}
+
 // Addresses returns where the memory of a begins and ends, for who tells the system of it.
 func (a *Arena) Addresses() (from, to uintptr) {
 	from = uintptr(unsafe.Pointer(unsafe.SliceData(a.mem)))

@@ -2,8 +2,11 @@ package fresh
 
 import (
 	"hash/maphash"
+	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/hotrow/hotrow/internal/arena"
 )
 
 // Lists are not dropped when a row changes: nothing knows which lists a row is in.
@@ -90,13 +93,20 @@ func newVersions() *Versions {
 }
 
 // Slots sets how many slots the tags of lists share, at least n. It is called before
-// the domain has any table.
+// the domain has any table. They are outside Go's heap, if the system has room there: on it,
+// slots that nobody has used would let the collector wait for as much garbage.
 func (d *Domain) Slots(n int) {
 	k := 1
 	for k < n {
 		k *= 2
 	}
-	d.versions.slots = make([]atomic.Uint64, k)
+	words, err := arena.NewWords(k)
+	if err != nil {
+		d.versions.slots = make([]atomic.Uint64, k)
+		return
+	}
+	d.versions.slots = words.All()
+	runtime.AddCleanup(d.versions, func(w *arena.Words) { _ = w.Close() }, words)
 }
 
 // A Table is what lists know of one table.
@@ -115,7 +125,9 @@ func (w *Versions) load(x *atomic.Uint64) uint64 {
 	if w.turn != nil {
 		w.turn(loads, x)
 	}
-	return x.Load()
+	v := x.Load()
+	runtime.KeepAlive(w) // it has the slots' memory
+	return v
 }
 
 // store writes a version or the clock. w.mu is held.

@@ -319,7 +319,7 @@ var house = []room{
 		knows: []string{"workers", "fresh", "hotkeys", "tier", "source", "query", "row"},
 		tests: []string{"dbtest", "source/sqlite", "source/postgres"},
 	},
-	{dir: "internal/fresh", knows: []string{"row"}},
+	{dir: "internal/fresh", knows: []string{"arena", "row"}},
 	{
 		dir: "internal/hotkeys",
 	},

@@ -66,7 +66,7 @@ func (m *Memory) follow(s arena.Section, x *item) (to item, at *atomic.Uint64, w
 	// Fast path: an entry with the answer's tag, number and put is there still. It is read only
 	// if the index has it, so what it was before cannot be seen.
 	word = wordOf(refOf(found), tag)
-	if at = m.index.stripe(tag).table.Load().find(word); at != nil && found != 0 {
+	if at = m.index.stripe(tag).find(word); at != nil && found != 0 {
 		to = itemOf(s.View(refOf(found)))
 		if to.born() == uint32(found) && to.Uint32(atResource) == x.Uint32(atGeneration) {
 			return to, at, word

@@ -60,29 +60,37 @@ func (c *checker) stripe(i int) {
 	st := &c.m.index.stripes[i]
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	used, t := 0, st.table.Load()
-	for j := range t.buckets {
-		for k := range t.buckets[j] {
-			word := t.buckets[j][k].Load()
-			if word == 0 {
-				continue
+	used := 0
+	for b := range st.inUse {
+		for j := range b {
+			if word := b[j].Load(); word != 0 {
+				used++
+				c.word(st, b, word)
 			}
-			used++
-			x := itemOf(c.s.View(refOf(word)))
-			of := x.ref()
-			h := c.m.index.hash(&of)
-			home, other := t.both(tagOf(h))
-			b := &t.buckets[j]
-			if tagOf(h)%indexStripes != uint32(i) || uint32(word) != tagOf(h) ||
-				b != home && b != other {
-				c.say("an entry is where nobody looks for it")
+		}
+	}
+	if n := st.n.Load(); n < st.most {
+		for i := range st.bucket(n) {
+			if st.bucket(n)[i].Load() != 0 {
+				c.say("an entry is in a bucket that is not in use")
 			}
-			c.entry(refOf(word), &x)
 		}
 	}
 	if used != st.used {
 		c.say("stripe %d counts %d entries, and has %d", i, st.used, used)
 	}
+}
+
+// word looks at an entry that is in a bucket.
+func (c *checker) word(st *indexStripe, b *bucket, word uint64) {
+	x := itemOf(c.s.View(refOf(word)))
+	of := x.ref()
+	tag := tagOf(c.m.index.hash(&of))
+	home, other := st.both(tag)
+	if c.m.index.stripe(tag) != st || uint32(word) != tag || b != home && b != other {
+		c.say("an entry is where nobody looks for it")
+	}
+	c.entry(refOf(word), &x)
 }
 
 // entry counts an entry with its copies.

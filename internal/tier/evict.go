@@ -113,9 +113,9 @@ func (m *Memory) sample(s arena.Section, n int) (found sampled) {
 	put, young := m.put.Load(), uint32(m.entries.Load()/newShare)
 	for range samplesForSize {
 		r := rand.Uint64()
-		t := m.index.stripe(uint32(r)).table.Load()
+		st := m.index.stripe(uint32(r))
 		for i := range uint32(sampleBuckets) {
-			b := &t.buckets[(uint32(r>>32)+i)&t.mask]
+			b := st.sampled(uint32(r>>32) + i)
 			for j := range b {
 				word := b[j].Load()
 				if word == 0 {
@@ -243,9 +243,9 @@ func (m *Memory) evictOne(is func(*item) bool) bool {
 	s := m.arena.Enter()
 	defer s.Leave()
 	r := rand.Uint64()
-	t := m.index.stripe(uint32(r)).table.Load()
+	st := m.index.stripe(uint32(r))
 	for i := range uint32(8 * sampleBuckets) {
-		b := &t.buckets[(uint32(r>>32)+i)&t.mask]
+		b := st.sampled(uint32(r>>32) + i)
 		for j := range b {
 			if word := b[j].Load(); word != 0 {
 				if x := itemOf(s.View(refOf(word))); is(&x) {

@@ -63,7 +63,8 @@ func newGhosts(budget int64) *ghosts {
 	g := &ghosts{room: budget, most: int(min(max(budget/ghostShare, 64), ghostEntries))}
 	g.limit.Store(1 << 31)
 	for i := range g.models {
-		g.models[i] = ghost{places: make(map[uint32]int), sketch: newSketch()}
+		words := make([]atomic.Uint64, wordsOfSketch(int64(g.most)<<i*blockBytes/mostKeysOfBlock))
+		g.models[i] = ghost{places: make(map[uint32]int), sketch: newSketch(words)}
 	}
 	g.divide()
 	return g

@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -82,19 +83,34 @@ const OnHeap = arena.OnHeap
 func NewMemory(maxBytes int64) *Memory {
 	budget := min(max(maxBytes, 0), arena.MaxBytes)
 	m := &Memory{
-		index: newIndex(), sketch: newSketch(), lookups: newLookups(), maxBytes: budget,
+		lookups: newLookups(), maxBytes: budget,
 		largest: int(budget / largestShare), ghosts: newGhosts(budget),
 		asked: make([]atomic.Uint32, min(max(budget/askedShare, 1<<8), 1<<16)),
 	}
-	a, err := arena.New(budget)
-	if err != nil { // the system has no room for so many addresses
-		a, _ = arena.New(0)
+	if m.take(budget) != nil { // the system has no room for so many addresses
 		m.largest = 0
+		_ = m.take(0)
 	}
-	m.arena = a
-	runtime.AddCleanup(m, func(a *arena.Arena) { _ = a.Close() }, a)
 	m.divide()
 	return m
+}
+
+// take takes addresses for documents of so many bytes, and what finds them.
+func (m *Memory) take(bytes int64) error {
+	most := max(bytes/besides, fewestBesides)
+	ofIndex, ofSketch := wordsOfIndex(most), wordsOfSketch(most)
+	words, err := arena.NewWords(ofIndex + ofSketch)
+	if err != nil {
+		return err
+	}
+	m.index, m.sketch = newIndex(words.All()[:ofIndex]), newSketch(words.All()[ofIndex:])
+	a, err := arena.New(bytes)
+	if err != nil {
+		return errors.Join(err, words.Close())
+	}
+	m.arena = a
+	runtime.AddCleanup(m, func(a *arena.Arena) { _ = errors.Join(a.Close(), words.Close()) }, a)
+	return nil
 }
 
 // divideStep is in what steps the arena gives way to attachments.
@@ -111,11 +127,14 @@ func (m *Memory) divide() {
 
 // besides is the part of the budget (1/n) that index and sketch may take: with entries of less
 // than about 150 bytes they are what bounds the number of entries.
-const besides = 8
+const (
+	besides       = 8
+	fewestBesides = 64 << 10 // bytes
+)
 
 // mayGrow reports whether the index may take so many bytes more.
 func (m *Memory) mayGrow(more int64) bool {
-	return m.index.bytes.Load()+m.sketch.bytes()+more <= max(m.maxBytes/besides, 64<<10)
+	return m.index.bytes.Load()+m.sketch.bytes()+more <= max(m.maxBytes/besides, fewestBesides)
 }
 
 // Get returns what the tier holds for ref, in memory of its own. It takes no lock of ours.
@@ -156,7 +175,7 @@ func (m *Memory) search(
 	s arena.Section, h uint64, ref *Ref,
 ) (x item, at *atomic.Uint64, word uint64) {
 	tag := tagOf(h)
-	home, other := m.index.stripe(tag).table.Load().both(tag)
+	home, other := m.index.stripe(tag).both(tag)
 	for b := home; ; b = other {
 		for i := range b {
 			word := b[i].Load()
@@ -246,10 +265,9 @@ func (m *Memory) DropAll(numbers ...uint32) {
 	s := m.arena.Enter()
 	defer func() { s.Leave() }()
 	for i := range m.index.stripes {
-		t := m.index.stripes[i].table.Load()
-		for j := range t.buckets {
-			for k := range t.buckets[j] {
-				word := t.buckets[j][k].Load()
+		for b := range m.index.stripes[i].inUse {
+			for j := range b {
+				word := b[j].Load()
 				if word == 0 {
 					continue
 				}
@@ -410,16 +428,16 @@ func (m *Memory) Close() error {
 // clear forgets what is in a stripe.
 func (m *Memory) clear(s arena.Section, st *indexStripe) {
 	st.mu.Lock()
-	t := st.table.Swap(newTable(2))
-	m.index.bytes.Add(int64(2-len(t.buckets)) * bucketBytes)
-	st.used = 0
-	st.mu.Unlock()
-	for i := range t.buckets {
-		for j := range t.buckets[i] {
-			if ref := refOf(t.buckets[i][j].Swap(0)); ref != 0 {
+	defer st.mu.Unlock()
+	for b := range st.inUse {
+		for i := range b {
+			if ref := refOf(b[i].Swap(0)); ref != 0 {
 				x := itemOf(s.View(ref))
 				m.remove(s, ref, &x, false)
 			}
 		}
 	}
+	m.index.bytes.Add((fewest - int64(st.n.Load())) * bucketBytes)
+	st.n.Store(fewest)
+	st.used = 0
 }

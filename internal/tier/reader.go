@@ -189,7 +189,7 @@ func (r *Reader) fetchTags(m *Memory, tags []uint32, found *[MaxMultiGet]arena.R
 	s := r.enter(m)
 	var homes [MaxMultiGet]*bucket
 	for i, tag := range tags {
-		homes[i], _ = m.index.stripe(tag).table.Load().both(tag)
+		homes[i], _ = m.index.stripe(tag).both(tag)
 	}
 	for i, tag := range tags {
 		found[i] = homes[i].first(tag)

@@ -1,3 +1,5 @@
+//go:build !arena_poison && !arena_protect
+
 package tier_test
 
 import (

@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"math/bits"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -12,14 +11,10 @@ import (
 // line, of which a part is halved now and then (TinyLFU: Einziger, Friedman, Manes 2017). A
 // counter that is changed by two at once may lose one of them.
 type sketch struct {
-	table atomic.Pointer[sketchTable]
-	grow  sync.Mutex // guards the making of a larger table
-}
-
-type sketchTable struct {
-	blocks []sketchBlock // a power of two
-	mask   uint32
-	hand   atomic.Uint32 // the block that is halved next
+	words []atomic.Uint64 // of all blocks that there may be
+	n     atomic.Uint32   // blocks in use, a power of two
+	hand  atomic.Uint32   // the block that is halved next
+	grow  sync.Mutex      // orders changes of n
 }
 
 type sketchBlock [8]atomic.Uint64
@@ -37,23 +32,38 @@ const (
 	fifteens = 0x1111111111111111 // times a nibble: that in each
 )
 
-func newSketch() *sketch {
-	s := new(sketch)
-	s.table.Store(newSketchTable(1 << 6))
+const (
+	fewestBlocks = 1 << 6
+	blockBytes   = 64
+)
+
+// newSketch returns an empty sketch in words, which are zero: as many as it may have.
+func newSketch(words []atomic.Uint64) *sketch {
+	s := &sketch{words: words}
+	s.n.Store(fewestBlocks)
 	return s
 }
 
-func newSketchTable(n int) *sketchTable {
-	return &sketchTable{blocks: make([]sketchBlock, n), mask: uint32(n - 1)}
+// wordsOfSketch returns how many words a sketch of so many bytes at most is made of.
+func wordsOfSketch(bytes int64) int {
+	n := fewestBlocks
+	for int64(2*n)*blockBytes <= bytes {
+		n *= 2
+	}
+	return n * len(sketchBlock{})
 }
 
 // bytes returns what the sketch takes.
-func (s *sketch) bytes() int64 { return int64(len(s.table.Load().blocks)) * 64 }
+func (s *sketch) bytes() int64 { return int64(s.n.Load()) * blockBytes }
+
+func (s *sketch) block(i uint32) *sketchBlock {
+	return (*sketchBlock)(s.words[int(i)*len(sketchBlock{}):])
+}
 
 // spread returns the block of a tag, and bits that pick its counters.
-func (t *sketchTable) spread(tag uint32) (*sketchBlock, uint64) {
+func (s *sketch) spread(tag uint32) (*sketchBlock, uint64) {
 	h := (uint64(tag) + 1) * 0x9e3779b97f4a7c15
-	return &t.blocks[uint32(h>>40)&t.mask], h
+	return s.block(uint32(h>>40) & (s.n.Load() - 1)), h
 }
 
 // counter returns the word and the shift of the ith of four counters: each has two words of
@@ -65,8 +75,7 @@ func counter(b *sketchBlock, h uint64, i int) (*atomic.Uint64, uint) {
 
 // note notes that a key was asked for.
 func (s *sketch) note(tag uint32) {
-	t := s.table.Load()
-	b, h := t.spread(tag)
+	b, h := s.spread(tag)
 	if least := b.least(h); least < 15 {
 		for i := range 4 {
 			w, shift := counter(b, h, i)
@@ -76,12 +85,11 @@ func (s *sketch) note(tag uint32) {
 		}
 	}
 	if rand.Uint32N(notesOfHalving) == 0 {
-		t.halve(t.hand.Add(1) & t.mask)
+		s.block(s.hand.Add(1) & (s.n.Load() - 1)).halve()
 	}
 }
 
-func (t *sketchTable) halve(block uint32) {
-	b := &t.blocks[block]
+func (b *sketchBlock) halve() {
 	for i := range b {
 		b[i].Store(b[i].Load() >> 1 & (7 * fifteens))
 	}
@@ -89,7 +97,7 @@ func (t *sketchTable) halve(block uint32) {
 
 // estimate returns how often a key was asked for, 15 at most.
 func (s *sketch) estimate(tag uint32) int {
-	b, h := s.table.Load().spread(tag)
+	b, h := s.spread(tag)
 	return int(b.least(h))
 }
 
@@ -103,24 +111,22 @@ func (b *sketchBlock) least(h uint64) uint64 {
 	return n
 }
 
-// fit makes the sketch large enough for so many keys. What it knows it keeps: a key's block
-// becomes two blocks, of which each begins with all of it.
+// fit makes the sketch large enough for so many keys, where it may be. What it knows it keeps: a
+// key's block becomes two blocks, of which each begins with all of it.
 func (s *sketch) fit(keys int) {
-	if len(s.table.Load().blocks)*mostKeysOfBlock >= keys {
+	if int(s.n.Load())*mostKeysOfBlock >= keys {
 		return
 	}
 	s.grow.Lock()
 	defer s.grow.Unlock()
-	t := s.table.Load()
-	n := 1 << bits.Len(uint((keys-1)/mostKeysOfBlock))
-	if n <= len(t.blocks) {
-		return
-	}
-	next := newSketchTable(n)
-	for i := range next.blocks {
-		for j := range next.blocks[i] {
-			next.blocks[i][j].Store(t.blocks[uint32(i)&t.mask][j].Load())
+	room := uint32(len(s.words) / len(sketchBlock{}))
+	for n := s.n.Load(); int(n)*mostKeysOfBlock < keys && 2*n <= room; n *= 2 {
+		for i := range n {
+			from, to := s.block(i), s.block(n+i)
+			for j := range from {
+				to[j].Store(from[j].Load())
+			}
 		}
+		s.n.Store(2 * n)
 	}
-	s.table.Store(next)
 }

@@ -2,13 +2,18 @@ package tier
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 )
+
+func newSketchOf(bytes int64) *sketch {
+	return newSketch(make([]atomic.Uint64, wordsOfSketch(bytes)))
+}
 
 // TestSketch_TellsOftenFromSeldom: among many keys that are asked for once, those that are
 // asked for often stand out, and no estimate is too low while nothing is halved.
 func TestSketch_TellsOftenFromSeldom(t *testing.T) {
-	s := newSketch()
+	s := newSketchOf(1 << 20)
 	s.fit(10_000)
 	r := rand.New(rand.NewPCG(1, 2))
 	often := make([]uint32, 100)
@@ -35,7 +40,7 @@ func TestSketch_TellsOftenFromSeldom(t *testing.T) {
 
 // TestSketch_GrowsWithWhatItKnows: a larger sketch begins with the estimates of the smaller.
 func TestSketch_GrowsWithWhatItKnows(t *testing.T) {
-	s := newSketch()
+	s := newSketchOf(1 << 20)
 	before := make(map[uint32]int)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -61,7 +66,7 @@ func TestSketch_GrowsWithWhatItKnows(t *testing.T) {
 
 // TestSketch_Forgets: what is not asked for any more is less wanted after many other reads.
 func TestSketch_Forgets(t *testing.T) {
-	s := newSketch()
+	s := newSketchOf(1 << 20)
 	for range 15 {
 		s.note(7)
 	}
