@@ -115,8 +115,8 @@ func (t *Table) selectText(members []Member) string {
 			continue
 		}
 		name := t.Columns[m.Column].Member
-		text := escape(quoteName(name))
-		if m.Name != name {
+		text := escape(quoteName(name)) + m.castText()
+		if m.Name != m.Path.member(name) {
 			text = escape(quoteName(m.Name)) + ":" + text
 		}
 		items = append(items, text)
@@ -133,11 +133,11 @@ func (t *Table) orderText(order []Order) string {
 	}
 	items := make([]string, end)
 	for i, o := range order[:end] {
-		items[i] = escape(quoteName(t.Columns[o.Column].Member))
+		items[i] = escape(quoteName(t.Columns[o.Column].Member) + string(o.Path))
 		if o.Desc {
 			items[i] += ".desc"
 		}
-		if usual := t.ordered(o.Column, o.Desc); o.NullsFirst != usual.NullsFirst {
+		if usual := t.orderedBy(o.Column, o.Path, o.Desc); o.NullsFirst != usual.NullsFirst {
 			if items[i] += ".nullslast"; o.NullsFirst {
 				items[i] = strings.TrimSuffix(items[i], "last") + "first"
 			}
@@ -150,7 +150,7 @@ func (t *Table) orderText(order []Order) string {
 func (t *Table) completed(order []Order) []Order {
 	q := Query{Order: slices.Clone(order)}
 	for _, k := range t.Key {
-		if !q.orders(k) {
+		if !q.orders(k, "") {
 			q.Order = append(q.Order, t.ordered(k, false))
 		}
 	}
@@ -170,10 +170,7 @@ func (t *Table) whereText(terms []Term) string {
 			parts[i] = not + term.Op.String() + "=" + escape(t.groupText(term))
 			continue
 		}
-		name := quoteName(t.Columns[term.Column].Member)
-		if isReserved(name) {
-			name = quote(name)
-		}
+		name := t.termName(term)
 		parts[i] = escape(name) + "=" + escape(not+opText(term)+term.operandText())
 	}
 	return strings.Join(parts, "&")
@@ -192,11 +189,16 @@ func (t *Table) termText(term *Term) string {
 	if term.Op != In && !isWord(operand) {
 		operand = quote(operand)
 	}
+	return t.termName(term) + "." + not + opText(term) + operand
+}
+
+// termName returns what a comparison is of.
+func (t *Table) termName(term *Term) string {
 	name := quoteName(t.Columns[term.Column].Member)
 	if isReserved(name) {
 		name = quote(name)
 	}
-	return name + "." + not + opText(term) + operand
+	return name + string(term.Path)
 }
 
 // groupText returns the text of a group behind its operator.

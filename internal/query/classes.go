@@ -132,7 +132,7 @@ func (t *Table) pinnedByOr(terms []Term) []pin {
 // equals returns the values that a term restricts its column to; nil when it does not, or
 // when they make no classes.
 func (t *Table) equals(term *Term) []Value {
-	if term.Op >= And {
+	if term.Op >= And || term.Path != "" {
 		return nil
 	}
 	column := &t.Columns[term.Column]

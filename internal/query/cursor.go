@@ -51,6 +51,9 @@ func (p *parser) after() error {
 		return err
 	}
 	for i, v := range texts {
+		if q.Order[i].Path != "" { // no text of it is sure to be the value
+			return badCursor()
+		}
 		c := &p.t.Columns[q.Order[i].Column]
 		if v.Null {
 			if c.NotNull {

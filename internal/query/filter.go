@@ -110,6 +110,10 @@ func (p *parser) term(s string, depth int) (term Term, rest string, err error) {
 	if err != nil {
 		return term, "", err
 	}
+	path, s, err := cutPath(s)
+	if err != nil {
+		return term, "", err
+	}
 	s, ok := strings.CutPrefix(s, ".")
 	if !ok {
 		return term, "", notOffered(name + s)
@@ -118,13 +122,18 @@ func (p *parser) term(s string, depth int) (term Term, rest string, err error) {
 	if err != nil {
 		return term, "", err
 	}
-	return p.comparison(at, s, true)
+	return p.comparison(at, path, s, true)
 }
 
 // comparison reads [not.]op[(any|all)].operand and, within a group, what follows it.
-func (p *parser) comparison(column int, s string, inGroup bool) (Term, string, error) {
-	term := Term{Column: column}
-	c := &p.t.Columns[column]
+func (p *parser) comparison(
+	column int, path Path, s string, inGroup bool,
+) (Term, string, error) {
+	term := Term{Column: column, Path: path}
+	c, err := p.t.within(&p.t.Columns[column], path)
+	if err != nil {
+		return term, "", err
+	}
 	if *p.count++; *p.count > MaxTerms {
 		return term, "", syntax("a query has at most "+strconv.Itoa(MaxTerms)+" conditions", "")
 	}
@@ -247,6 +256,9 @@ func (c *Column) operand(op Op, text string) (string, error) {
 	}
 	if op.Native() {
 		return c.native(op, text)
+	}
+	if c.Part.Kind == row.JSON {
+		return c.document(text)
 	}
 	value, err := c.Part.Parse(text)
 	if err != nil {

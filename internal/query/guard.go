@@ -39,7 +39,7 @@ func (t *Table) isFree(term *Term) bool {
 func (q *Query) Range(column string) []Term {
 	var terms []Term
 	for _, t := range q.Where {
-		if t.Op >= Gt && t.Op <= Lte && !t.Not && t.Quant == One &&
+		if t.Op >= Gt && t.Op <= Lte && !t.Not && t.Quant == One && t.Path == "" &&
 			q.Table.Columns[t.Column].Name == column {
 			terms = append(terms, t)
 		}
@@ -68,7 +68,7 @@ func (t *Table) equality(terms []Term, indexes []Index) bool {
 				return true
 			}
 		case term.Op.Native():
-			if !term.Not && slices.ContainsFunc(indexes, func(x Index) bool {
+			if !term.Not && term.Path == "" && slices.ContainsFunc(indexes, func(x Index) bool {
 				return x.Columns[0] == t.Columns[term.Column].Name &&
 					slices.Contains(x.Ops, term.Op) && x.Has(t, terms)
 			}) {
@@ -88,6 +88,9 @@ func (t *Table) equality(terms []Term, indexes []Index) bool {
 
 // isEquality reports whether a term is an equality of one column, with a value or some.
 func (t *Term) isEquality() bool {
+	if t.Path != "" {
+		return false // no index of the column finds what is within
+	}
 	switch t.Op {
 	case Eq, In, Is:
 		return !t.Not
@@ -111,7 +114,7 @@ func (q *Query) followed(x Index) bool {
 			slices.ContainsFunc(x.Where, func(c Condition) bool { return t.is(q.Table, c) }) {
 			continue
 		}
-		if !t.isEquality() && (t.Not || t.Op < Gt || t.Op > Lte) {
+		if !t.isEquality() && (t.Not || t.Path != "" || t.Op < Gt || t.Op > Lte) {
 			return false // rows that it leaves out may be any number
 		}
 		name := q.Table.Columns[t.Column].Name
@@ -128,7 +131,7 @@ func (q *Query) followed(x Index) bool {
 			break
 		}
 		usual, col := q.Table.ordered(o.Column, o.Desc), &q.Table.Columns[o.Column]
-		if col.Name != index[i] || col.Unsorted || o.Desc != q.Order[0].Desc &&
+		if col.Name != index[i] || o.Path != "" || col.Unsorted || o.Desc != q.Order[0].Desc &&
 			!q.isTail(i) || o.NullsFirst != usual.NullsFirst {
 			return q.isTail(i) && i > 0
 		}
@@ -168,7 +171,7 @@ func (q *Query) mentionsTerm(each func(*Term)) {
 func (q *Query) WantedNative() (column, method string, ok bool) {
 	for i := range q.Where {
 		t := &q.Where[i]
-		if !t.Op.Native() || t.Not {
+		if !t.Op.Native() || t.Not || t.Path != "" {
 			continue
 		}
 		c := &q.Table.Columns[t.Column]

@@ -49,13 +49,14 @@ func (t *Term) implies(of *Table, c Condition) bool {
 
 // is reports whether a term says what c says.
 func (t *Term) is(of *Table, c Condition) bool {
-	return t.Op < And && t.Quant == One && len(t.Values) == 1 &&
+	return t.Op < And && t.Path == "" && t.Quant == One && len(t.Values) == 1 &&
 		Condition{of.Columns[t.Column].Name, t.Op, t.Not, t.Values[0]} == c
 }
 
 // isStrict reports whether a comparison holds for no NULL, in a way that planners know.
 func (t *Term) isStrict() bool {
-	return !t.Not && (t.Op <= Lte && t.Quant == One || t.Op == In && len(t.Values) > 0)
+	return !t.Not && t.Path == "" &&
+		(t.Op <= Lte && t.Quant == One || t.Op == In && len(t.Values) > 0)
 }
 
 // Passed says why indexes find no rows of the query, though they are about a column that it

@@ -76,10 +76,7 @@ func (c *Column) native(op Op, text string) (string, error) {
 	out, want := "", ""
 	switch c.Content {
 	case Tree:
-		if !json.Valid([]byte(text)) {
-			want = `JSON, such as {"a":1}`
-		}
-		out = text
+		return c.document(text)
 	case Elements:
 		if out = r.array(1); !r.end() {
 			want = `an array, such as {a,"b,c"}`
@@ -101,6 +98,15 @@ func (c *Column) native(op Op, text string) (string, error) {
 			Message: clip(c.Member) + ": " + clip(text) + " is not " + want}
 	}
 	return out, nil
+}
+
+// document returns the text of a JSON value.
+func (c *Column) document(text string) (string, error) {
+	if !json.Valid([]byte(text)) {
+		return "", &Error{Code: CodeOperand, Message: c.Part.Column + ": " + clip(text) +
+			` is not JSON, such as {"a":1}`}
+	}
+	return text, nil
 }
 
 // maxNesting is how many dimensions an array of PostgreSQL has at most.

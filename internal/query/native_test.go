@@ -22,8 +22,8 @@ var things = NewTable(Table{
 		{Name: "days", Member: "days", Content: Span, Elem: row.KeyPart{Kind: row.Date}},
 		{Name: "at", Member: "at", Content: Span, Elem: row.KeyPart{Kind: row.DatetimeTZ}},
 		{Name: "many", Member: "many", Content: Spans, Elem: row.KeyPart{Kind: row.Int, Bits: 32}},
-		{Name: "doc", Member: "doc", Content: Tree, Part: row.KeyPart{Kind: row.JSON}},
-		{Name: "raw", Member: "raw", Content: Prose, Part: row.KeyPart{Kind: row.JSON}},
+		{Name: "doc", Member: "doc", Content: Tree, JSON: true, Part: row.KeyPart{Kind: row.JSON}},
+		{Name: "raw", Member: "raw", Content: Prose, JSON: true, Part: row.KeyPart{Kind: row.JSON}},
 		{Name: "words", Member: "words", Content: Lexemes},
 		{Name: "name", Member: "name", Compares: true, Matches: true,
 			Part: row.KeyPart{Kind: row.Text}},
@@ -48,6 +48,9 @@ func TestNative_OneTextForEachOperand(t *testing.T) {
 		{"at=nxr.[2024-01-01,]&id=eq.4", "nxr", `["2024-01-01T00:00:00Z",]`},
 		{"many=cs.{[1,2), [5,9] }", "cs", `{["1","2"),["5","9"]}`},
 		{`doc=cs.{"a":{"b":[1]}}`, "cs", `{"a":{"b":[1]}}`},
+		{`doc->a->0=cs.{"b":1}`, "cs", `{"b":1}`},
+		{"doc->a=eq.1", "eq", "1"},
+		{"doc->>a=fts(english).cat", "fts", "cat"},
 		{"words=fts(english).cats & dogs", "fts", "cats & dogs"},
 		{"words=not.wfts.a b", "wfts", "a b"},
 		{"raw=plfts.x", "plfts", "x"},
@@ -98,6 +101,11 @@ func TestNative_ErrorsNameWhatAndWhere(t *testing.T) {
 		{"words=fts(a;b).a", CodeSyntax, "cannot be read"},
 		{"words=fts(a-b).a", CodeSyntax, "configuration"},
 		{"words=fts().a", CodeSyntax, "configuration"},
+		{"doc->a=eq.x", CodeOperand, "doc->a: x is not JSON"},
+		{"raw->a=eq.1", CodeSyntax, "is.null"},
+		{"raw->a=cs.{}", CodeSyntax, "cs is not for the type"},
+		{"doc->>a=cs.{}", CodeSyntax, "cs is not for the type"},
+		{"tags->a=is.null", CodeSyntax, "leads into JSON"},
 		{"tags=cs(any).{a}", CodeSyntax, "cs takes no (any)"},
 		{"tags=eq.{a}", CodeSyntax, "is.null"},
 	} {
@@ -131,10 +139,12 @@ func TestNative_WhatMemoryMayKeep(t *testing.T) {
 
 func TestNative_IndexesOfTheirOwn(t *testing.T) {
 	indexes := []Index{{Columns: []string{"tags"}, Ops: []Op{Cs, Ov}},
+		{Columns: []string{"doc"}, Ops: []Op{Cs}}, IndexOf("doc"),
 		{Columns: []string{"id"}, Ops: []Op{}}}
 	for raw, want := range map[string]bool{
 		"tags=cs.{a}": true, "tags=cd.{a}": false, "tags=not.cs.{a}": false, "nums=cs.{1}": false,
 		"or=(tags.cs.{a},tags.ov.{b})": true, "or=(tags.cs.{a},nums.cs.{1})": false,
+		"doc->>a=eq.x": false, "doc->a=cs.{}": false,
 		"id=eq.1": false, "order=id.desc": false, "tags=cs.{a}&order=name": true,
 	} {
 		q, err := Parse(raw, things, Options{})
@@ -147,7 +157,8 @@ func TestNative_IndexesOfTheirOwn(t *testing.T) {
 func FuzzParseNative(f *testing.F) {
 	for _, seed := range []string{`tags=cs.{a,"b,c",{d},NULL}`, "nums=ov.{1,2}", "days=sl.[2024-01-01,)",
 		`many=adj.{[1,2),(3,"4"]}`, `doc=cd.{"a":1}`, "words=fts(english).a%20%26%20b", "name=match(any).{a,b}",
-		`or=(at.nxl."(2024-01-01 10:00,]",tags.ov.{x})`, "days=cs.empty", `at=cs.["2024-01-01""",]`} {
+		`or=(at.nxl."(2024-01-01 10:00,]",tags.ov.{x})`, "days=cs.empty",
+		"doc->a->>0=eq.x&order=raw->>b.desc", "select=doc->a->>b::int8", `at=cs.["2024-01-01""",]`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -106,6 +106,10 @@ func (p *parser) parameter(name, value string, isPair bool) error {
 			name+"\"=eq.VALUE")
 	}
 	column, rest, err := cutName(name)
+	var path Path
+	if err == nil {
+		path, rest, err = cutPath(rest)
+	}
 	if strings.HasPrefix(rest, ".") && p.depth == 0 {
 		p.later = append(p.later, parameter{name, value, isPair})
 		return nil
@@ -123,7 +127,7 @@ func (p *parser) parameter(name, value string, isPair bool) error {
 	if err != nil {
 		return err
 	}
-	term, rest, err := p.comparison(at, value, false)
+	term, rest, err := p.comparison(at, path, value, false)
 	if err == nil && rest != "" {
 		err = syntax("unexpected "+clip(rest)+" after the value of "+clip(name), "")
 	}
@@ -304,10 +308,8 @@ func unsatisfiable(detail string) *Error {
 func notOffered(name string) error {
 	what := "unexpected characters in " + clip(name)
 	switch {
-	case strings.Contains(name, "->"):
-		what = "a path within JSON (" + clip(name) + ") is not offered"
 	case strings.Contains(name, "::"):
-		what = "a cast (" + clip(name) + ") is not offered"
+		what = "a cast (" + clip(name) + ") is of select alone"
 	case strings.Contains(name, "."):
 		what = "conditions on embedded documents (" + clip(name) + ") are not offered"
 	}

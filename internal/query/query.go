@@ -1,6 +1,10 @@
 package query
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hotrow/hotrow/internal/row"
+)
 
 // A Query is one question about a table. It is made by Parse and never changes.
 type Query struct {
@@ -22,7 +26,9 @@ type Query struct {
 type Member struct {
 	Column int // -1 of an Embed
 	Name   string
-	Embed  *Embed // rows of another table; nil: a column
+	Path   Path     // within a JSON column
+	Cast   row.Cast // to another type
+	Embed  *Embed   // rows of another table; nil: a column
 }
 
 // A Term is one condition: a comparison of a column, or a group of Terms.
@@ -30,6 +36,7 @@ type Term struct {
 	Op     Op
 	Not    bool
 	Column int      // of a comparison
+	Path   Path     // of a comparison of what is within a JSON column
 	Quant  Quant    // of a comparison with several values
 	Config string   // of a search: the configuration of texts; "": the database's default
 	Values []string // canonical texts of the operands; of Is "null", "true", "false"
@@ -93,6 +100,7 @@ const (
 // An Order is one column that rows are ordered by.
 type Order struct {
 	Column     int
+	Path       Path // what rows are ordered by is within a JSON column
 	Desc       bool
 	NullsFirst bool
 }

@@ -25,7 +25,7 @@ var emps = NewTable(Table{
 			Bool: true, Part: row.KeyPart{Kind: row.Bool}},
 		{Name: "hired", Member: "hired", NotNull: true, Compares: true, Classed: true,
 			Part: row.KeyPart{Kind: row.Date}},
-		{Name: "note", Member: "note", Part: row.KeyPart{Kind: row.JSON}},
+		{Name: "note", Member: "note", JSON: true, Part: row.KeyPart{Kind: row.JSON}},
 		{Name: "order", Member: "order", Compares: true, Classed: true,
 			Part: row.KeyPart{Kind: row.Int}},
 		{Name: `a "b"`, Member: `a "b"`, Compares: true, Classed: true, Matches: true,
@@ -95,6 +95,14 @@ func TestParse_OneTextForEachQuestion(t *testing.T) {
 		{`order="order".desc`, "order=order.desc&limit=100"},
 		{"select=ename,x:empno", "select=ename,x:empNo&limit=100"},
 		{"select= ename , sal", "select=ename,sal&limit=100"},
+		{"select=x:note->a->>b::int,note->c->0,ename::varchar",
+			"select=x:note-%3Ea-%3E%3Eb::int4,note-%3Ec-%3E0,ename::text&limit=100"},
+		{`select=c:note->"c"->-1,"d e":note->"0"->>"d e",sal::double precision`,
+			`select=note-%3Ec-%3E-1,note-%3E%220%22-%3E%3E%22d%20e%22,sal::float8&limit=100`},
+		{"note->>a=eq.1&note->b=is.null&or=(note->c->>0.like.x*,empNo.eq.1)",
+			"note-%3E%3Ea=eq.1&note-%3Eb=is.null&or=(empNo.eq.1,note-%3Ec-%3E%3E0.like.x%25)&limit=100"},
+		{"order=note->>a.desc.nullslast,note->>b,empNo",
+			"order=note-%3E%3Ea.desc.nullslast,note-%3E%3Eb&limit=100"},
 	} {
 		q, err := Parse(c.query, emps, Options{})
 		if err != nil {
@@ -153,14 +161,22 @@ func TestParse_ErrorsNameWhatAndWhere(t *testing.T) {
 		{"after=abc", CodeOperand, "empNo"},
 		{"select=ename,ename", CodeSyntax, "twice"},
 		{"select=", CodeSyntax, "name is missing"},
-		{"select=ename::text", CodeSyntax, "cast"},
-		{"select=note->a", CodeSyntax, "JSON"},
+		{"select=ename::uuid", CodeSyntax, "a cast to uuid is not offered"},
+		{"select=hired::int", CodeSyntax, "a cast of hired to int4 is not offered"},
+		{"select=ename->a", CodeSyntax, "leads into JSON"},
+		{"select=note->>a->b", CodeSyntax, "ends with ->>"},
+		{`select=note->"a\\"`, CodeSyntax, "no quotes"},
+		{"select=note->", CodeSyntax, "name is missing"},
+		{"select=note->a,note->b->a", CodeSyntax, "twice"},
+		{"ename::text=eq.a", CodeSyntax, "is of select alone"},
+		{"order=note->a", CodeSyntax, "no order"},
+		{"note->>a=cs.{}", CodeSyntax, "cs is an operator of PostgreSQL"},
 		{"select=sal.sum()", CodeSyntax, "aggregate"},
 		{"select=depts(*)", CodeSyntax, "embedded"},
 		{"select=...depts(*)", CodeSyntax, "embedded"},
 		{"select=...depts", CodeSyntax, "spread"},
 		{"depts.name=eq.1", CodeSyntax, "nothing called depts is embedded"},
-		{"note->a=eq.1", CodeSyntax, "JSON"},
+		{"note->a=eq.1", CodeSyntax, "is.null"},
 		{"order=sal.up", CodeSyntax, "unexpected .up"},
 		{"order=sal,", CodeSyntax, "comma"},
 		{"columns=a", CodeSyntax, "belongs to a write"},
@@ -420,7 +436,8 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "empNo=eq.1", `ename=in.(a,"b,c")&order=sal.desc.nullslast`,
 		`or=(ename.eq."a,b)",not.and(ename.like(any).{a,b*},sal.is.null))&limit=5&offset=3`,
 		`select=*,x:ename&"a \"b\""=isdistinct.%22`, "fired=is.TRUE&after=AAAA", "after=7",
-		`ename=like(all).{"a\\b",c}&ename=ilike.\%25`, "select=a::int", "order=%22order%22"} {
+		`ename=like(all).{"a\\b",c}&ename=ilike.\%25`, "select=sal::int",
+		"select=note->a->>b::int,n:note->0", `note->"x y"->>-1=eq.a&order=note->>b.desc`, "order=%22order%22"} {
 		f.Add(seed, "0-24")
 	}
 	f.Fuzz(func(t *testing.T, raw, header string) {

@@ -109,27 +109,36 @@ func (p *parser) member(text string) (members []Member, rest string, err error) 
 		m, rest, err := p.embed(alias, name, rest)
 		return []Member{m}, rest, err
 	}
+	m := Member{Name: alias}
+	if m.Path, rest, err = cutPath(rest); err != nil {
+		return nil, "", err
+	}
+	if m.Cast, rest, err = cutCast(rest); err != nil {
+		return nil, "", err
+	}
 	if rest != "" && rest[0] != ',' && (rest[0] != ')' || p.depth == 0) {
 		return nil, "", notSelected(rest)
 	}
-	at, err := p.t.column(name)
+	if m.Column, err = p.t.column(name); err != nil {
+		return nil, "", err
+	}
+	c := &p.t.Columns[m.Column]
+	if _, err = p.t.within(c, m.Path); err == nil {
+		err = m.noCast(c)
+	}
 	if err != nil {
 		return nil, "", err
 	}
 	if alias == "" {
-		alias = p.t.Columns[at].Member
+		m.Name = m.Path.member(c.Member)
 	}
-	return []Member{{Column: at, Name: alias}}, rest, nil
+	return []Member{m}, rest, nil
 }
 
 // notSelected refuses what select has elsewhere, by its name.
 func notSelected(rest string) error {
 	what := "unexpected " + clip(rest)
 	switch {
-	case strings.HasPrefix(rest, "::"):
-		what = "a cast (::type)"
-	case strings.HasPrefix(rest, "->"):
-		what = "a path within JSON (-> or ->>)"
 	case strings.HasPrefix(rest, "..."):
 		what = "a spread (...)"
 	case strings.HasPrefix(rest, "("), strings.HasPrefix(rest, "!"):
@@ -137,6 +146,6 @@ func notSelected(rest string) error {
 	case strings.HasPrefix(rest, "."):
 		what = "an aggregate (.sum() and its like)"
 	}
-	return syntax(what+" is not offered in select", "select takes *, column, alias:column and "+
-		"alias:table(members)")
+	return syntax(what+" is not offered in select", "select takes *, column, alias:column, "+
+		"column->path, column::type and alias:table(members)")
 }

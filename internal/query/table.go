@@ -52,6 +52,9 @@ type Column struct {
 	// Bool says that values are truth values, whatever they are in a key.
 	Bool bool
 
+	// JSON says that values are JSON, into which a Path leads.
+	JSON bool
+
 	// Matches says that values are texts, which patterns can be matched with.
 	Matches bool
 

@@ -55,20 +55,8 @@ func (s *Shape) Complete(in *Input, names []string) {
 	}
 }
 
-// Project returns the shape of these members of s, in this order and under these names, and
-// what makes its values of those of s.
-func (s *Shape) Project(members, names []string) (*Shape, func(Values) Values) {
-	fields, places := make([]Field, len(members)), make([]int, len(members))
-	for i, member := range members {
-		at, _ := s.compiled().place(member)
-		places[i], fields[i] = at, s.Fields[at]
-		fields[i].Name = names[i]
-	}
-	return NewShape(fields), func(v Values) Values {
-		some := make(Values, len(places))
-		for i, at := range places {
-			some[i] = v[at]
-		}
-		return some
-	}
+// Place returns the place in Fields of the member called name, which there must be.
+func (s *Shape) Place(name string) int {
+	at, _ := s.compiled().place(name)
+	return at
 }

@@ -157,8 +157,16 @@ func (c *call) choose(q *manyQuery, raw string) (err error) {
 	if raw == "" {
 		return nil
 	}
-	q.chosen, err = c.res.Query("select="+raw, query.Options{})
-	return err
+	if q.chosen, err = c.res.Query("select="+raw, query.Options{}); err != nil {
+		return err
+	}
+	for i := range q.chosen.Select {
+		if m := &q.chosen.Select[i]; m.Cast.Fails() {
+			return problem{kind: kindBadQuery, code: query.CodeSyntax, detail: "a cast to " +
+				m.Cast.String() + " does not go with a write: it might fail once that is done"}
+		}
+	}
+	return nil
 }
 
 // names returns the names of a list with commas, which may be in double quotes.
@@ -289,19 +297,30 @@ func (c *call) manyResult(
 func (q *manyQuery) represent(done *resource.ManyResult) []byte {
 	shape, rows := done.Shape, done.Rows
 	if q.chosen != nil && q.chosen.Select != nil {
-		var members, names []string
-		for _, m := range q.chosen.Select {
-			members = append(members, q.chosen.Table.Columns[m.Column].Member)
-			names = append(names, m.Name)
-		}
-		var project func(row.Values) row.Values
-		shape, project = shape.Project(members, names)
-		rows = slices.Clone(rows)
-		for i := range rows {
-			rows[i].Values = project(rows[i].Values)
-		}
+		shape, rows = project(q.chosen, shape, rows)
 	}
 	return q.as.append(nil, shape, rows)
+}
+
+// project returns rows with the members that a query chooses. None of its casts can fail.
+func project(
+	q *query.Query, shape *row.Shape, rows []source.Loaded,
+) (*row.Shape, []source.Loaded) {
+	fields, places := make([]row.Field, len(q.Select)), make([]int, len(q.Select))
+	for i := range q.Select {
+		m := &q.Select[i]
+		places[i] = shape.Place(q.Table.Columns[m.Column].Member)
+		fields[i] = m.Field(shape.Fields[places[i]])
+	}
+	rows = slices.Clone(rows)
+	for i := range rows {
+		values := make(row.Values, len(places))
+		for j, at := range places {
+			values[j], _ = q.Select[j].Make(rows[i].Values[at])
+		}
+		rows[i].Values = values
+	}
+	return row.NewShape(fields), rows
 }
 
 // manyRange is the line that says how many rows were written.

@@ -105,10 +105,13 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 		}
 		at := slices.Index(root.Fields, p.cols[m.Column])
 		f := root.Shape.Fields[at]
-		f.Name = m.Name
-		fields = append(fields, f)
+		it := Item{Column: root.Fields[at], Kind: f.Kind}
+		if m.Made() {
+			it.Make = m.Make
+		}
+		fields = append(fields, m.Field(f))
 		n.Fields = append(n.Fields, root.Fields[at])
-		n.Items = append(n.Items, Item{Column: root.Fields[at], Kind: f.Kind})
+		n.Items = append(n.Items, it)
 	}
 	n.Shape = row.NewShape(fields)
 	for i := range q.Select {
@@ -120,7 +123,9 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 	}
 	n.Key = n.place(n.KeyCols, true)
 	for _, o := range q.Order {
-		n.place([]Column{p.cols[o.Column]}, false)
+		if o.Path == "" {
+			n.place([]Column{p.cols[o.Column]}, false)
+		}
 	}
 	for _, kid := range n.Kids {
 		kid.upAt = n.place(kid.up, false)

@@ -49,6 +49,10 @@ type Filters struct {
 	// argument of a type of the database. nil: it has no such operators.
 	Native func(n *Node, col Column, t *query.Term, mark func(arg any, typ string) string) string
 
+	// Within returns the values that a path leads to in a JSON column as a column: texts of any
+	// character, or JSON.
+	Within func(col Column, path query.Path) Column
+
 	// NamesIndexes says that CREATE INDEX needs no name, and finds one that is free.
 	NamesIndexes bool
 
@@ -72,6 +76,14 @@ type where struct {
 	d    *Dialect
 	cols []Column // of the query's table, by their places
 	args []any
+}
+
+// column returns a column, or what is within it as one.
+func (w *where) column(at int, path query.Path) Column {
+	if path == "" {
+		return w.cols[at]
+	}
+	return w.d.Filters.Within(w.cols[at], path)
 }
 
 // mark adds an argument and returns its placeholder.
@@ -105,9 +117,10 @@ func (w *where) terms(terms []query.Term, op string) (string, error) {
 // term returns the condition of one term, which binds as closely as a comparison.
 func (w *where) term(t *query.Term) (cond string, err error) {
 	switch {
-	case t.Op == query.Is && t.Not && t.Values[0] == "null" && w.cols[t.Column].Compares():
+	case t.Op == query.Is && t.Not && t.Values[0] == "null" &&
+		w.column(t.Column, t.Path).Compares():
 		// So it is in partial indexes. What is no single value may be neither.
-		return w.d.Column(w.n, w.cols[t.Column]) + " IS NOT NULL", nil
+		return w.d.Column(w.n, w.column(t.Column, t.Path)) + " IS NOT NULL", nil
 	case t.Op == query.And:
 		cond, err = w.terms(t.Terms, " AND ")
 	case t.Op == query.Or:
@@ -126,7 +139,7 @@ func (w *where) term(t *query.Term) (cond string, err error) {
 
 // comparison returns the condition of a comparison without its Not.
 func (w *where) comparison(t *query.Term) (string, error) {
-	col := w.cols[t.Column]
+	col := w.column(t.Column, t.Path)
 	expr := w.d.compared(w.n, col)
 	switch t.Op {
 	case query.Is:
@@ -452,14 +465,14 @@ func (w *where) orderBy(q *query.Query) string {
 	by := make([]string, 0, len(q.Order))
 	f := &w.d.Filters
 	for _, o := range q.Order {
-		expr := w.d.ordered(w.n, w.cols[o.Column])
+		expr := w.d.ordered(w.n, w.column(o.Column, o.Path))
 		item := expr
 		if o.Desc {
 			item += " DESC"
 		}
 		usual := o.Desc == f.NullsHigh
 		switch {
-		case q.Table.Columns[o.Column].NotNull || o.NullsFirst == usual:
+		case q.Table.Filled(o) || o.NullsFirst == usual:
 		case f.NullsClause && o.NullsFirst:
 			item += " NULLS FIRST"
 		case f.NullsClause:

@@ -82,6 +82,11 @@ func (n *Node) read(r Row) (row.Values, error) {
 		if values[i], err = r.Value(n.places[i], it); err != nil {
 			return nil, n.reshaped(err)
 		}
+		if it.Make != nil {
+			if values[i], err = it.Make(values[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return values, nil
 }

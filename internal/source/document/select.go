@@ -67,6 +67,7 @@ func (n *Node) describe(col Column, member string) query.Column {
 	info, part := col.Info(), col.KeyPart()
 	c := query.Column{Name: info.Name, Member: member, Part: part, NotNull: info.NotNull,
 		Compares: col.Compares(), Matches: col.Matches(), Bool: info.Kind == row.Bool,
+		JSON:    info.Kind == row.JSON,
 		Content: info.Content, Elem: info.Elem}
 	switch part.Kind {
 	case row.Bool, row.Int, row.Uint, row.Text, row.UUID, row.Bytes, row.Date, row.Time,
@@ -152,7 +153,7 @@ func (p *Plan) Selection(q *query.Query) (*Selection, error) {
 	s := &Selection{query: q, Statement: Statement{Node: n}}
 	for _, o := range q.Order {
 		s.order = append(s.order, slices.IndexFunc(n.Items, func(it Item) bool {
-			return it.Column == p.cols[o.Column]
+			return it.Column == p.cols[o.Column] && o.Path == ""
 		}))
 	}
 	w := &where{n: n, d: d, cols: p.cols}
@@ -249,6 +250,9 @@ func (p *Plan) selectOn(ctx context.Context, c Conn, s *Selection) (*source.Sele
 func (s *Selection) cells(r Row) []query.Value {
 	values := make([]query.Value, len(s.order))
 	for i, at := range s.order {
+		if at < 0 { // it is within another
+			return nil
+		}
 		cell, ok, err := r.Cell(s.Node.places[at], s.Node.Items[at].Column)
 		if err != nil || !ok || !s.exact(i, cell.Text, cell.Null) {
 			return nil

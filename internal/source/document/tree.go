@@ -78,6 +78,9 @@ type Item struct {
 	Column Column   // nil for a child
 	Kind   row.Kind // as documents have it
 	Kid    *Node
+
+	// Make makes what documents have of the value that is read; nil: that is it.
+	Make func(row.Value) (row.Value, error)
 }
 
 // An Order is one column that rows are ordered by.

@@ -217,7 +217,7 @@ func (c *compiler) Describe(q *document.Query) error {
 		}
 		for _, t := range types {
 			columns = append(columns,
-				column{catalog.ResultColumn(t.Name(), t.DatabaseTypeName())})
+				column{Column: catalog.ResultColumn(t.Name(), t.DatabaseTypeName())})
 		}
 		return rows.Err()
 	})

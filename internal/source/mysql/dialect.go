@@ -111,7 +111,12 @@ func noSuchText(err error) bool {
 }
 
 // quoted returns the column as statements name it.
-func (c *column) quoted() string { return quote(c.Name) }
+func (c *column) quoted() string {
+	if c.within != "" {
+		return c.within
+	}
+	return quote(c.Name)
+}
 
 // expr returns the expression that reads a column.
 func (c *column) expr() string {
@@ -127,7 +132,7 @@ func (c *column) ordered() string {
 	if c.Type == "enum" || c.Type == "set" {
 		return "CONCAT(" + quote(c.Name) + ")"
 	}
-	return quote(c.Name)
+	return c.quoted()
 }
 
 // present returns the condition that the column is not null, where it can be.

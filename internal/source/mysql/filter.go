@@ -29,6 +29,7 @@ var filters = document.Filters{
 		return expr + " <=> 0"
 	},
 	Like:    like,
+	Within:  within,
 	Count:   count,
 	Indexes: lookups,
 }

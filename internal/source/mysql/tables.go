@@ -16,7 +16,10 @@ type table struct {
 }
 
 // A column is one column of a table, or of a query's answer.
-type column struct{ catalog.Column }
+type column struct {
+	catalog.Column
+	within string // the expression of what is meant within the column; "": the column
+}
 
 // Catalog reads the tables of the database that the URL names. Those of other
 // databases can be resources too, called DATABASE.TABLE in the configuration.
@@ -75,7 +78,7 @@ func (s *Source) tables(ctx context.Context, names ...catalog.Name) ([]*table, s
 		for _, c := range f.Cols {
 			if c.Readable {
 				c.Volatile = volatile(&c, f.Cols)
-				t.cols = append(t.cols, column{c})
+				t.cols = append(t.cols, column{Column: c})
 			}
 		}
 		t.Cols, t.Indexes = nil, nil // of indexes whoever needs them asks as they are then

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/postgres/catalog"
@@ -32,7 +33,8 @@ type column struct {
 	source.Column
 	valueType
 	num    int16
-	maxLen int // of a text, in characters; 0: no bound
+	maxLen int        // of a text, in characters; 0: no bound
+	path   query.Path // what is meant is within the column
 }
 
 // column returns the column called name.

@@ -49,7 +49,23 @@ func native(c document.Column) *column { return c.(*column) }
 
 // in returns the column of n as statements name it.
 func (c *column) in(n *document.Node) string {
-	return n.Alias + "." + pgx.Identifier{c.Name}.Sanitize()
+	name := n.Alias + "." + pgx.Identifier{c.Name}.Sanitize()
+	if c.path == "" {
+		return name
+	}
+	steps := c.path.Steps()
+	for i, s := range steps {
+		arrow := " -> "
+		if i == len(steps)-1 && c.path.IsText() {
+			arrow = " ->> "
+		}
+		if name += arrow; s.IsIndex {
+			name += fmt.Sprintf("(%d)", s.Index)
+		} else {
+			name += "'" + strings.ReplaceAll(s.Key, "'", "''") + "'"
+		}
+	}
+	return "(" + name + ")"
 }
 
 // comparedIn returns the column of n as it is compared. An index on the column serves it.

@@ -28,6 +28,7 @@ var filters = document.Filters{
 	},
 	Array:    arrayOf,
 	Native:   nativeCondition,
+	Within:   within,
 	Distinct: func(expr, mark string) string { return expr + " IS DISTINCT FROM " + mark },
 	Truth: func(expr string, is bool) string {
 		// Before 17 the planner does not know that what IS TRUE is in an index WHERE it.

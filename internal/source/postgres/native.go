@@ -148,3 +148,14 @@ func partOf(oid uint32) row.KeyPart {
 	v := valueTypeOf(&catalog.Type{OID: oid})
 	return row.KeyPart{Kind: v.kind, Bits: v.bits}
 }
+
+// within returns what a path leads to in a column, see document.Filters.
+func within(c document.Column, path query.Path) document.Column {
+	in := *native(c)
+	if in.path = path; path.IsText() {
+		in.valueType = valueTypeOf(&catalog.Type{OID: pgtype.TextOID, TypeType: "b", Name: "text",
+			Base: "text"})
+		in.Content = query.Single
+	}
+	return &in
+}

@@ -80,6 +80,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Select", (*suite).selects},
 		{"SelectGuard", (*suite).guard},
 		{"SelectNative", (*suite).native},
+		{"SelectWithin", (*suite).within},
 		{"Types", (*suite).types},
 		{"Write", (*suite).write},
 		{"WriteNested", (*suite).writeNested},

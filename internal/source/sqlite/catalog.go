@@ -30,7 +30,8 @@ type column struct {
 	collation string // BINARY, NOCASE, RTRIM or the user's own
 	preset    string // DEFAULT's expression; ""
 	affinity  affinity
-	virtual   bool // generated when it is read: the hook does not have its value
+	virtual   bool   // generated when it is read: the hook does not have its value
+	within    string // the expression of what is meant within the column; "": the column
 }
 
 // An index is a unique index over whole columns.

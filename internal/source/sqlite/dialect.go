@@ -37,7 +37,12 @@ var dialect = &document.Dialect{
 func native(c document.Column) *column { return c.(*column) }
 
 // columnName returns a column as statements name it.
-func columnName(_ *document.Node, c document.Column) string { return columnExpr(c.Info().Name) }
+func columnName(_ *document.Node, c document.Column) string {
+	if in := native(c).within; in != "" {
+		return in
+	}
+	return columnExpr(c.Info().Name)
+}
 
 // readColumn returns the expression that reads a column. The unary plus takes the declared
 // type off it: the driver would make a time.Time of a DATE.

@@ -28,6 +28,7 @@ var filters = document.Filters{
 		}
 		return columnName(n, c) + " GLOB " + mark(glob(pattern))
 	},
+	Within:  within,
 	Moment:  moment,
 	Count:   count,
 	Indexes: lookups,
