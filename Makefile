@@ -159,6 +159,10 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 	scripts/interop-kv
 	scripts/interop-otel
 
+.PHONY: interop-postgrest
+interop-postgrest: ## postgrest-js and supabase-js on three databases, into docs/reference/postgrest.md (Debian, as root)
+	scripts/interop-postgrest
+
 .PHONY: sql-suites
 sql-suites: ## PostgreSQL's own tests and those of drivers, direct and through hotrow, as a table in docs (Debian, as root; half an hour)
 	scripts/sql-suites

@@ -236,3 +236,24 @@ func TestEmbed_LoopFollowsEveryTable(t *testing.T) {
 	s.want(s.do("PATCH", "/teams/1", `{"name":"blue"}`), 200, "")
 	want(`[{"name":"blue","staff":[{"name":"bob","rooms":null}]}]`)
 }
+
+// TestEmbed_AfterWrites: the profile embeds rows in those that were written, for who may read them.
+func TestEmbed_AfterWrites(t *testing.T) {
+	open := openStaff(t)
+	s := newServer(t, func(o *Options) { open(o); o.Postgrest = "/rest/v1" })
+	whole := "Prefer: return=representation"
+	for _, tc := range []profileCase{
+		{"PATCH /staff?id=eq.1&select=name,teams(name)", whole + "|" + asObject, `{"name":"Ann"}`, 200,
+			`{"name":"Ann","teams":{"name":"red"}}`, ""},
+		{"POST /staff?select=id,teams(name)", whole, `[{"id":9,"team":1},{"id":8,"team":null}]`, 201,
+			`[{"id":9,"teams":{"name":"red"}},{"id":8,"teams":null}]`, ""},
+		{"PATCH /staff?id=in.(8,9)&select=id&order=id", whole, `{"name":"x"}`, 200, `[{"id":8},{"id":9}]`, ""},
+		{"PATCH /staff?id=eq.1&select=name,wages(amount)", whole, `{"name":"y"}`, 401, "PGRST301", ""},
+		{"PATCH /staff?id=eq.1&select=name,files(text)", whole, `{"name":"y"}`, 403, "42501", ""},
+		{"DELETE /staff?id=eq.8&select=id,teams(name)", whole, "", 400, "PGRST100", ""},
+		{"GET /staff?id=eq.1&select=name", "", "", 200, `[{"name":"Ann"}]`, ""}, // nothing was written
+		{"PATCH /staff?id=eq.99&select=name,teams(name)", whole, `{"name":"y"}`, 200, "[]", ""},
+	} {
+		s.profile(&tc)
+	}
+}

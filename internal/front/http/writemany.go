@@ -21,6 +21,8 @@ type manyQuery struct {
 	where                   string // what finds the rows, as it was sent
 	columns, on             []string
 	chosen                  *query.Query // the members of the answer; nil: all
+	order                   string       // of the rows of the answer, as it was sent
+	reread                  string       // asks for what the write itself does not give; ""
 	resolution, returns     string
 	defaults, count, strict bool
 	promise                 int
@@ -65,7 +67,48 @@ func (c *call) writeMany(op source.Op) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.manyResult(op, q, &done, m), nil
+	a := c.manyResult(op, q, &done, m)
+	if q.reread != "" && len(done.Rows) > 0 {
+		a.body, err = c.reread(q, done.Rows)
+	}
+	return a, err
+}
+
+// reread returns the rows that were written with what only a list has: embedded rows, an order.
+// It is read once they are committed.
+func (c *call) reread(q *manyQuery, rows []source.Loaded) ([]byte, error) {
+	raw := q.reread + "&" + url.QueryEscape(`"`+keyNames(c.res)[0]+`"`) + "=in.("
+	places := make(map[row.Key]int, len(rows))
+	for i := range rows {
+		if i > 0 {
+			raw += ","
+		}
+		key := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(string(rows[i].Key))
+		raw += url.QueryEscape(`"` + key + `"`)
+		places[rows[i].Key] = i
+	}
+	want, err := c.res.Query(raw+")", query.Options{Reads: c.mayEmbed})
+	if err != nil {
+		return nil, err
+	}
+	pack := func(p *resource.Page, _ row.Format) (resource.Packed, error) {
+		found := slices.Clone(p.Rows)
+		if q.order == "" {
+			slices.SortFunc(found, func(a, b source.Loaded) int {
+				return places[a.Key] - places[b.Key]
+			})
+		}
+		if q.as.object && len(found) != 1 {
+			return resource.Packed{}, problem{kind: kindNotFound, detail: "the row is gone already"}
+		}
+		return resource.Packed{Body: q.as.append(nil, p.Shape, found), Rows: len(found)}, nil
+	}
+	got, err := c.res.SelectList(c.ctx, &resource.ListAsk{Query: want, Pack: pack,
+		Variant: "written," + q.as.name()}, resource.Options{NoCache: true})
+	if err != nil {
+		return nil, err
+	}
+	return got.Doc.Body(), nil
 }
 
 // manyWrite reads what is to be written.
@@ -117,6 +160,7 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 func (c *call) manyQuery(op source.Op) (*manyQuery, error) {
 	q := new(manyQuery)
 	var filters []string
+	chosen := ""
 	for pair := range strings.SplitSeq(string(c.r.Query), "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		text, err := url.QueryUnescape(value)
@@ -130,10 +174,10 @@ func (c *call) manyQuery(op source.Op) (*manyQuery, error) {
 		case "on_conflict":
 			q.on, q.hasOn = names(text), true
 		case "select":
-			if err := c.choose(q, value); err != nil {
-				return nil, err
-			}
-		case "order", "limit", "offset", "after", "format":
+			chosen = value
+		case "order":
+			q.order = value
+		case "limit", "offset", "after", "format":
 			return nil, problem{kind: kindBadQuery, code: query.CodeSyntax,
 				detail: name + " does not go with a write",
 				hint:   "a filter says which rows are meant"}
@@ -147,18 +191,34 @@ func (c *call) manyQuery(op source.Op) (*manyQuery, error) {
 		q.resolution, q.on = "", nil
 	}
 	if q.returns != "representation" {
-		q.chosen = nil
+		return q, nil
 	}
-	return q, nil
+	return q, c.choose(op, q, chosen)
 }
 
-// choose reads which members the answer has.
-func (c *call) choose(q *manyQuery, raw string) (err error) {
-	if raw == "" {
+// choose reads which members the answer has, in which order.
+func (c *call) choose(op source.Op, q *manyQuery, raw string) (err error) {
+	if raw == "" && q.order == "" {
 		return nil
 	}
-	if q.chosen, err = c.res.Query("select="+raw, query.Options{}); err != nil {
+	if raw == "" {
+		raw = "*"
+	}
+	text := "select=" + raw
+	if q.order != "" {
+		text += "&order=" + q.order
+	}
+	q.chosen, err = c.res.Query(text, query.Options{Reads: c.mayEmbed})
+	if err != nil {
 		return err
+	}
+	c.coverEmbedded(&c.m.q, q.chosen)
+	if len(q.chosen.Embeds()) > 0 || q.order != "" {
+		if q.reread = text; op == source.OpDelete || len(keyNames(c.res)) > 1 {
+			return problem{kind: kindBadQuery, code: query.CodeSyntax, detail: "an order, or" +
+				" embedded rows, go with no DELETE and with no resource of a composite key"}
+		}
+		return nil
 	}
 	for i := range q.chosen.Select {
 		if m := &q.chosen.Select[i]; m.Cast.Fails() {
@@ -289,14 +349,16 @@ func (c *call) manyResult(
 		}
 		return a
 	}
-	a.kind, a.body = m.name, q.represent(done)
+	if a.kind = m.name; q.reread == "" || len(done.Rows) == 0 {
+		a.body = q.represent(done)
+	}
 	return a
 }
 
 // represent returns the rows that were written, as the answer has them.
 func (q *manyQuery) represent(done *resource.ManyResult) []byte {
 	shape, rows := done.Shape, done.Rows
-	if q.chosen != nil && q.chosen.Select != nil {
+	if q.chosen != nil && q.chosen.Select != nil && q.reread == "" {
 		shape, rows = project(q.chosen, shape, rows)
 	}
 	return q.as.append(nil, shape, rows)

@@ -13,8 +13,9 @@ import (
 func TestPostgres_CastsAreTheServers(t *testing.T) {
 	s := newSource(t, `CREATE TABLE v (id int PRIMARY KEY, i int, b bigint, n numeric, f float8,
 			r real, t text, l bool, d date, s timestamp, z timestamptz, j jsonb, u uuid, y bytea)`,
-		`INSERT INTO v VALUES (1, 5, 9007199254740993, 1.50, 0.1, 0.1, '12', true, '2024-02-29', '2024-02-29 10:00:00.5',
-			'2024-02-29 23:30:00-02', '{"a": [1, "x"]}', '11111111-1111-1111-1111-111111111111', '\x00ff'),
+		`INSERT INTO v VALUES (1, 5, 9007199254740993, 1.50, 0.1, 0.1, '12', true, '2024-02-29',
+			'2024-02-29 10:00:00.5', '2024-02-29 23:30:00-02',
+			'{"a": [1, "x"]}', '11111111-1111-1111-1111-111111111111', '\x00ff'),
 		(2, -7, -1, 2.5, 2.5, 1e10, 't', false, '0001-01-01', '1999-12-31 23:59:59', '2024-01-01 00:00:00+00',
 			'"x"', NULL, ''),
 		(3, 0, 0, -2.5, 1e15, 123456.7, ' 7 ', NULL, NULL, NULL, NULL, 'null', NULL, NULL),
