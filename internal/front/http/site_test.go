@@ -74,6 +74,14 @@ func siteResources() []resource.Spec {
 // openSet opens the resources of a site over an SQLite file of their own.
 func openSet(t testing.TB, over ...func(source.Source) source.Source) (*resource.Set, *sqlite.Source) {
 	t.Helper()
+	return openSetIn(t, tier.NewMemory(1<<20), over...)
+}
+
+// openSetIn is openSet with a memory, which ends with the test.
+func openSetIn(
+	t testing.TB, memory *tier.Memory, over ...func(source.Source) source.Source,
+) (*resource.Set, *sqlite.Source) {
+	t.Helper()
 	ctx := t.Context()
 	src, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "site.db"), sqlite.Options{Own: true})
 	if err != nil {
@@ -87,7 +95,6 @@ func openSet(t testing.TB, over ...func(source.Source) source.Source) (*resource
 	for _, f := range over {
 		served, after = f(src), time.Second // whose feed may be made to lag
 	}
-	memory := tier.NewMemory(1 << 20)
 	set, err := resource.Open(ctx, resource.SetOptions{
 		Memory: memory, Lists: 1 << 20,
 		Sources: []resource.SourceOptions{{Name: "main", Source: served, Mode: source.FeedAuto,

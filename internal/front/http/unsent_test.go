@@ -52,9 +52,20 @@ func h2Get(stream uint32, path string, more ...string) []byte {
 type h2Client struct {
 	nc          net.Conn
 	data, ended atomic.Int64
+	keep        func(stream uint32, data []byte) // nil: data is counted alone
 }
 
 func (s *site) h2(streams int, path string, more ...string) *h2Client {
+	s.t.Helper()
+	c := s.h2Of(nil)
+	for i := range streams {
+		c.send(s.t, h2Get(uint32(2*i+1), path, more...))
+	}
+	return c
+}
+
+// h2Of is h2 of nothing yet.
+func (s *site) h2Of(keep func(stream uint32, data []byte)) *h2Client {
 	s.t.Helper()
 	nc, err := net.Dial("tcp", s.addr)
 	if err != nil {
@@ -66,16 +77,17 @@ func (s *site) h2(streams int, path string, more ...string) *h2Client {
 		conf.NextProtos, conf.ServerName = []string{"h2"}, "localhost"
 		nc = tls.Client(nc, conf)
 	}
-	out := append([]byte(h2Preface), h2Setting(0)...)
-	for i := range streams {
-		out = append(out, h2Get(uint32(2*i+1), path, more...)...)
-	}
-	if _, err := nc.Write(out); err != nil {
-		s.t.Fatal(err)
-	}
-	c := &h2Client{nc: nc}
+	c := &h2Client{nc: nc, keep: keep}
+	c.send(s.t, append([]byte(h2Preface), h2Setting(0)...))
 	go c.read()
 	return c
+}
+
+func (c *h2Client) send(t *testing.T, frames []byte) {
+	t.Helper()
+	if _, err := c.nc.Write(frames); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (c *h2Client) read() {
@@ -85,12 +97,16 @@ func (c *h2Client) read() {
 			return
 		}
 		n := int64(binary.BigEndian.Uint32(head) >> 8)
-		if _, err := io.CopyN(io.Discard, c.nc, n); err != nil {
+		data := make([]byte, n)
+		if _, err := io.ReadFull(c.nc, data); err != nil {
 			return
 		}
 		switch head[3] {
 		case h2Data:
 			c.data.Add(n)
+			if c.keep != nil {
+				c.keep(binary.BigEndian.Uint32(head[5:]), data)
+			}
 			fallthrough
 		case h2Headers:
 			c.ended.Add(int64(head[4] & 1))
@@ -106,9 +122,7 @@ func (c *h2Client) read() {
 func (c *h2Client) readOn(t *testing.T) {
 	t.Helper()
 	window := h2Frame(h2Window, 0, 0, []byte{0x7f, 0, 0, 0})
-	if _, err := c.nc.Write(append(h2Setting(1<<24), window...)); err != nil {
-		t.Fatal(err)
-	}
+	c.send(t, append(h2Setting(1<<24), window...))
 }
 
 // TestUnsent_StreamsWithoutWindow: two connections of HTTP/2 ask for a list of 1.5 MB on
