@@ -19,7 +19,7 @@ const (
 	mostVersions = 32 << 20
 
 	// besidesHeap is what the process takes besides documents and Go's heap: the program
-	// itself, SQLite's connections (54 MiB of 16, with documents of 17 KB), files and sockets.
+	// itself, SQLite's connections (10 MiB of 16, with documents of 192 bytes), files and sockets.
 	// Where that is more than half of what there is, the rest has the other half.
 	besidesHeap = 96 << 20
 

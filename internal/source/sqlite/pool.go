@@ -42,7 +42,7 @@ func openPool(ctx context.Context, path string, o Options) (*pool, error) {
 		mode = "rwc"
 	}
 	p := &pool{
-		dsn:    dsn(path, mode, "busy_timeout(5000)", "query_only(1)") + noQuotedTexts,
+		dsn:    dsn(path, mode, "busy_timeout(5000)", "query_only(1)", readerCache) + noQuotedTexts,
 		places: make(chan struct{}, o.Readers), done: make(chan struct{}),
 	}
 	err := p.use(ctx, func(c *conn) error {
