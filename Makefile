@@ -236,6 +236,10 @@ bench-programs: ## ordinary clients of five languages: hotrow, Redis, memcached,
 bench-micro: ## benchmarks of the packages, compared with main by benchstat
 	scripts/bench-micro
 
+.PHONY: memory-figures
+memory-figures: ## what hotrow, memcached, Redis and Valkey take for the same rows, as a table (ARGS="-sets 10000000x200"; half an hour)
+	scripts/memory-figures $(ARGS)
+
 .PHONY: cover
 cover: ## coverage of all tests together, in build/cover.html
 	@mkdir -p build

@@ -96,6 +96,11 @@ var house = []room{
 		tool:  true,
 	},
 	{
+		dir:   "bench/memory",
+		knows: []string{"bench/harness", "bench/load"},
+		tool:  true,
+	},
+	{
 		dir:   "bench/scenarios",
 		knows: []string{"bench/harness", "bench/servers", "bench/tiers", "demo", "bench/load", "bench/wirebench"},
 		tool:  true,
