@@ -126,18 +126,19 @@ func (t *Table) selectText(members []Member) string {
 
 // orderText returns the text of an order without what is added by itself: the key at
 // its end, directions and nulls as they are anyway. It is "" for the order of the key.
-func (t *Table) orderText(order []Order) string {
+func (q *Query) orderText() string {
+	t, order := q.Table, q.Order
 	end := 0
 	for !slices.Equal(t.completed(order[:end]), order) {
 		end++
 	}
 	items := make([]string, end)
 	for i, o := range order[:end] {
-		items[i] = escape(quoteName(t.Columns[o.Column].Member) + string(o.Path))
+		items[i] = escape(q.orderName(o))
 		if o.Desc {
 			items[i] += ".desc"
 		}
-		if usual := t.orderedBy(o.Column, o.Path, o.Desc); o.NullsFirst != usual.NullsFirst {
+		if usual := t.usual(o); o.NullsFirst != usual.NullsFirst {
 			if items[i] += ".nullslast"; o.NullsFirst {
 				items[i] = strings.TrimSuffix(items[i], "last") + "first"
 			}
@@ -146,11 +147,20 @@ func (t *Table) orderText(order []Order) string {
 	return strings.Join(items, ",")
 }
 
+// orderName returns what rows are ordered by.
+func (q *Query) orderName(o Order) string {
+	if o.Of == nil {
+		return quoteName(q.Table.Columns[o.Column].Member) + string(o.Path)
+	}
+	i := slices.IndexFunc(q.Select, func(m Member) bool { return m.Embed == o.Of })
+	return quoteName(q.Select[i].Name) + "(" + quoteName(o.Of.Table.Columns[o.Column].Member) + ")"
+}
+
 // completed returns an order with the key behind it.
 func (t *Table) completed(order []Order) []Order {
 	q := Query{Order: slices.Clone(order)}
 	for _, k := range t.Key {
-		if !q.orders(k, "") {
+		if !q.orders(Order{Column: k}) {
 			q.Order = append(q.Order, t.ordered(k, false))
 		}
 	}

@@ -51,7 +51,7 @@ func (p *parser) after() error {
 		return err
 	}
 	for i, v := range texts {
-		if q.Order[i].Path != "" { // no text of it is sure to be the value
+		if !q.Order[i].isPlain() { // no text of it is sure to be the value
 			return badCursor()
 		}
 		c := &p.t.Columns[q.Order[i].Column]

@@ -68,6 +68,9 @@ func TestParse_EmbedsHaveOneText(t *testing.T) {
 		{`select=b!x(id)&b."order"=eq.1&b.order=order`,
 			`select=b!x(id)&b.%22order%22=eq.1&b.order=order&limit=100`},
 		{"select=b!x(id)&b.not.or=(x.eq.1,x.eq.2)", "select=b!x(id)&b.not.or=(x.eq.1,x.eq.2)&limit=100"},
+		{"select=id,c(id)&order=c(x).desc,id", "select=id,c(id)&order=c(x).desc&limit=100"},
+		{`select=id,"k 1":c(id)&order=x,"k 1"(order).nullslast,"k 1"(order)`,
+			"select=id,%22k%201%22:c(id)&order=x,%22k%201%22(order).nullslast&limit=100"},
 		{`select="b.":b!x(id)&"b.".x=eq.1`, `select=%22b.%22:b!x(id)&%22b.%22.x=eq.1&limit=100`},
 	} {
 		q, err := Parse(tt.raw, a, embedOptions(relations))
@@ -102,7 +105,9 @@ func TestParse_EmbedsOnlyWhatMayBeRead(t *testing.T) {
 	}
 	for _, raw := range []string{"select=id,...c(id)", "select=...b!x(x)", "select=c(id),...c(x)",
 		"select=...c", "select=...c(x),...c(x)", "select=...c(x),...c(k:id)&c.x=gt.1",
-		"select=...c(x),c(id)", "select=...c(x),...c(k:id)&c.order=x"} {
+		"select=...c(x),c(id)", "select=c(id)&order=b(x)", "select=b!x(id)&order=b(x)", "select=c(id)&order=c(x",
+		"select=c(id)&c.x=gt.1&order=c(x)", "select=b!x(c(id))&b.order=c(x)", "select=c(id)&order=c(x)&after=AAAA",
+		"select=...c(x),...c(k:id)&c.order=x"} {
 		if _, err := Parse(raw, a, embedOptions(relations)); !errors.As(err, &e) ||
 			e.Code != CodeSyntax {
 			t.Errorf("%s: %v", raw, err)

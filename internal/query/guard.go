@@ -19,7 +19,9 @@ func (q *Query) Free() bool {
 	if t.equality(q.Where, nil) {
 		return true
 	}
-	ordered := slices.IndexFunc(q.Order, func(o Order) bool { return !t.Columns[o.Column].Free })
+	ordered := slices.IndexFunc(q.Order, func(o Order) bool {
+		return o.Of != nil || !t.Columns[o.Column].Free
+	})
 	free := len(q.Where) > 0 || !q.isTail(0)
 	for i := range q.Where {
 		free = free && t.isFree(&q.Where[i])
@@ -130,8 +132,11 @@ func (q *Query) followed(x Index) bool {
 		if i >= len(index) { // the key behind it tells apart what is equal in all of it
 			break
 		}
-		usual, col := q.Table.ordered(o.Column, o.Desc), &q.Table.Columns[o.Column]
-		if col.Name != index[i] || o.Path != "" || col.Unsorted || o.Desc != q.Order[0].Desc &&
+		if !o.isPlain() {
+			return false
+		}
+		usual, col := q.Table.usual(o), &q.Table.Columns[o.Column]
+		if col.Name != index[i] || col.Unsorted || o.Desc != q.Order[0].Desc &&
 			!q.isTail(i) || o.NullsFirst != usual.NullsFirst {
 			return q.isTail(i) && i > 0
 		}
@@ -142,7 +147,7 @@ func (q *Query) followed(x Index) bool {
 // isTail reports whether the order from i on is what completes it: the key.
 func (q *Query) isTail(i int) bool {
 	return len(q.Order)-i <= len(q.Table.Key) && !slices.ContainsFunc(q.Order[i:],
-		func(o Order) bool { return !slices.Contains(q.Table.Key, o.Column) })
+		func(o Order) bool { return !o.isPlain() || !slices.Contains(q.Table.Key, o.Column) })
 }
 
 // mentions reports whether a comparison is of a column that is so.
@@ -205,7 +210,7 @@ func (q *Query) Wanted() []string {
 		}
 	}
 	for i, o := range q.Order {
-		if !q.isTail(i) {
+		if o.Of == nil && !q.isTail(i) {
 			add(o.Column)
 		}
 	}
@@ -214,7 +219,9 @@ func (q *Query) Wanted() []string {
 	}
 	if len(names) == 0 {
 		for _, o := range q.Order {
-			add(o.Column)
+			if o.Of == nil {
+				add(o.Column)
+			}
 		}
 	}
 	return names

@@ -19,13 +19,13 @@ func (p *parser) orders() error {
 				return syntax("order ends with a comma", "")
 			}
 		}
-		if !q.orders(o.Column, o.Path) {
+		if !q.orders(o) {
 			q.Order = append(q.Order, o)
 		}
 	}
 	for i := range q.Order { // what follows the whole key orders nothing
 		head := Query{Order: q.Order[:i]}
-		if !slices.ContainsFunc(t.Key, func(k int) bool { return !head.orders(k, "") }) {
+		if !slices.ContainsFunc(t.Key, func(k int) bool { return !head.orders(Order{Column: k}) }) {
 			q.Order = q.Order[:i]
 			break
 		}
@@ -34,25 +34,60 @@ func (p *parser) orders() error {
 	return nil
 }
 
-// orders reports whether the query is ordered by a column, or by what is within it.
-func (q *Query) orders(column int, path Path) bool {
+// orders reports whether the query is ordered by what by is of.
+func (q *Query) orders(by Order) bool {
 	return slices.ContainsFunc(q.Order, func(o Order) bool {
-		return o.Column == column && o.Path == path
+		return o.Column == by.Column && o.Path == by.Path && o.Of == by.Of
 	})
 }
 
-// ordered returns an order by a column with the nulls where the database has them.
-func (t *Table) ordered(column int, desc bool) Order { return t.orderedBy(column, "", desc) }
+// OrderedBy reports whether rows are ordered by what e embeds in them.
+func (q *Query) OrderedBy(e *Embed) bool {
+	return slices.ContainsFunc(q.Order, func(o Order) bool { return o.Of == e })
+}
 
-// orderedBy is ordered by what is within a column.
-func (t *Table) orderedBy(column int, path Path, desc bool) Order {
-	o := Order{Column: column, Path: path, Desc: desc}
-	o.NullsFirst = !t.Filled(o) && desc == t.NullsHigh
+// ordered returns an order by a column with the nulls where the database has them.
+func (t *Table) ordered(column int, desc bool) Order {
+	return t.usual(Order{Column: column, Desc: desc})
+}
+
+// usual returns an order with the nulls where the database has them.
+func (t *Table) usual(o Order) Order {
+	o.NullsFirst = !t.Filled(o) && o.Desc == t.NullsHigh
 	return o
 }
 
 // Filled reports whether what rows are ordered by is never null.
-func (t *Table) Filled(o Order) bool { return o.Path == "" && t.Columns[o.Column].NotNull }
+func (t *Table) Filled(o Order) bool { return o.isPlain() && t.Columns[o.Column].NotNull }
+
+// isPlain reports whether rows are ordered by a column of theirs.
+func (o Order) isPlain() bool { return o.Path == "" && o.Of == nil }
+
+// orderOf reads what order has behind the name of an embedded row: (column.
+func (p *parser) orderOf(name, rest string) (e *Embed, column, after string, err error) {
+	sub := p.subs[name]
+	i := slices.IndexFunc(p.q.Select, func(m Member) bool {
+		return m.Embed != nil && m.Name == name
+	})
+	if sub == nil || i < 0 || p.depth > 0 {
+		return nil, "", "", syntax("nothing called "+clip(name)+" is embedded that rows can be "+
+			"ordered by", "embed it: select=*,"+clip(name)+"(*)")
+	}
+	e = p.q.Select[i].Embed
+	if !e.One || e.Link != nil {
+		return nil, "", "", syntax("rows are ordered by one embedded row, and "+clip(name)+
+			" are many", clip(name)+".order= orders these")
+	}
+	if len(sub.terms) > 0 && !e.Inner {
+		return nil, "", "", syntax("an order by "+clip(name)+" does not go with filters of it",
+			clip(name)+"!inner(...) leaves out the rows that have none")
+	}
+	column, after, err = cutName(rest[1:])
+	if err == nil && !strings.HasPrefix(after, ")") {
+		err = syntax("a ) is missing behind the column of "+clip(name)+" in order", "")
+	}
+	return e, column, strings.TrimPrefix(after, ")"), err
+}
 
 // orderItem reads one item of order.
 func (p *parser) orderItem(text string) (o Order, rest string, err error) {
@@ -60,19 +95,19 @@ func (p *parser) orderItem(text string) (o Order, rest string, err error) {
 	if err != nil {
 		return o, "", err
 	}
+	of := p.t
 	if strings.HasPrefix(rest, "(") {
-		return o, "", syntax("an order by embedded rows (order="+clip(text)+") is not offered",
-			clip(name)+".order= orders these")
-	}
-	path, rest, err := cutPath(rest)
-	if err != nil {
+		if o.Of, name, rest, err = p.orderOf(name, rest); err != nil {
+			return o, "", err
+		}
+		of = o.Of.Table
+	} else if o.Path, rest, err = cutPath(rest); err != nil {
 		return o, "", err
 	}
-	at, err := p.t.column(name)
-	if err != nil {
+	if o.Column, err = of.column(name); err != nil {
 		return o, "", err
 	}
-	c, err := p.t.within(&p.t.Columns[at], path)
+	c, err := of.within(&of.Columns[o.Column], o.Path)
 	if err != nil {
 		return o, "", err
 	}
@@ -83,14 +118,14 @@ func (p *parser) orderItem(text string) (o Order, rest string, err error) {
 	if rest = ""; more {
 		rest = "," + after
 	}
-	desc, nulls := false, ""
+	nulls := ""
 	fields := strings.Split(words, ".")
 	if fields[0] != "" {
 		return o, "", notOffered("order=" + text)
 	}
 	fields = fields[1:]
 	if len(fields) > 0 && (fields[0] == "asc" || fields[0] == "desc") {
-		desc = fields[0] == "desc"
+		o.Desc = fields[0] == "desc"
 		fields = fields[1:]
 	}
 	if len(fields) > 0 && (fields[0] == "nullsfirst" || fields[0] == "nullslast") {
@@ -101,7 +136,7 @@ func (p *parser) orderItem(text string) (o Order, rest string, err error) {
 		return o, "", syntax("unexpected ."+strings.Join(fields, ".")+" in order",
 			"COLUMN, then .asc or .desc, then .nullsfirst or .nullslast")
 	}
-	if o = p.t.orderedBy(at, path, desc); nulls != "" && !p.t.Filled(o) {
+	if o = p.t.usual(o); nulls != "" && !p.t.Filled(o) {
 		o.NullsFirst = nulls == "nullsfirst"
 	}
 	return o, rest, nil

@@ -188,7 +188,7 @@ func (p *parser) conditions() error {
 	if err := p.orders(); err != nil {
 		return err
 	}
-	q.order = p.t.orderText(q.Order)
+	q.order = q.orderText()
 	return nil
 }
 

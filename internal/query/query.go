@@ -100,7 +100,8 @@ const (
 // An Order is one column that rows are ordered by.
 type Order struct {
 	Column     int
-	Path       Path // what rows are ordered by is within a JSON column
+	Path       Path   // what rows are ordered by is within a JSON column
+	Of         *Embed // the column is of this one row that the query embeds; nil: of the table
 	Desc       bool
 	NullsFirst bool
 }

@@ -55,7 +55,7 @@ func (f *revision) embedsIn(d *listDeps, q *query.Query) {
 		if e == nil {
 			continue
 		}
-		c := embedTagOf(q.Table, e)
+		c := embedTagOf(q, e)
 		c.add(f.src, d, e)
 		f.embedsIn(d, e.Query)
 	}
@@ -67,10 +67,11 @@ func (d *listDeps) all(u *sourceState, g *revision) {
 }
 
 // embedTagOf returns the tags of rows embedded in those of a table; none where there are
-// none: rows that must be there decide which others are read, so that a change of any may
-// matter; and equal values must have one text, on both sides.
-func embedTagOf(in *query.Table, e *query.Embed) (c embedTag) {
-	if e.Inner {
+// none: rows that must be there, or that others are ordered by, decide which others are read,
+// so that a change of any may matter; and equal values must have one text, on both sides.
+func embedTagOf(q *query.Query, e *query.Embed) (c embedTag) {
+	in := q.Table
+	if e.Inner || q.OrderedBy(e) {
 		return c
 	}
 	if e.Link == nil {

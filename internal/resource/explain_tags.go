@@ -54,7 +54,7 @@ func embeddedTables(q *query.Query) (list []ListTable) {
 		if e == nil {
 			continue
 		}
-		c := embedTagOf(q.Table, e)
+		c := embedTagOf(q, e)
 		own := ListTable{Table: e.Table.Name}
 		if c.own.precise() {
 			own.Columns = c.own.columns

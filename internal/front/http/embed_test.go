@@ -257,3 +257,44 @@ func TestEmbed_AfterWrites(t *testing.T) {
 		s.profile(&tc)
 	}
 }
+
+// TestEmbed_OrdersRows: a list in the order of embedded rows depends on all of these, for others
+// may come before those that it has.
+func TestEmbed_OrdersRows(t *testing.T) {
+	s := newServer(t, openStaff(t))
+	s.want(s.do("POST", "/teams", `{"id":2,"name":"blue"}`, "Content-Type: application/json"), 201, "")
+	s.want(s.do("POST", "/staff", `{"id":3,"name":"cat","team":2}`, "Content-Type: application/json"), 201, "")
+	s.want(s.do("POST", "/staff", `{"id":4,"name":"dan"}`, "Content-Type: application/json"), 201, "")
+	for _, tt := range []struct{ query, want string }{
+		{"select=name,teams(name)&order=teams(name).desc&limit=1", `[{"name":"ann","teams":{"name":"red"}}]`},
+		{"select=id,t:teams(id)&order=t(name),id.desc&limit=3",
+			`[{"id":4,"t":null},{"id":3,"t":{"id":2}},{"id":2,"t":{"id":1}}]`},
+		{"select=id,teams(id)&order=teams(name).nullslast&limit=2&id=gt.1",
+			`[{"id":3,"teams":{"id":2}},{"id":2,"teams":{"id":1}}]`},
+		{"select=id,teams!inner(id)&teams.name=neq.blue&order=teams(name)",
+			`[{"id":1,"teams":{"id":1}},{"id":2,"teams":{"id":1}}]`},
+	} {
+		for range 4 {
+			if a := s.do("GET", "/staff?"+tt.query, ""); a.StatusCode != 200 || a.body != tt.want {
+				t.Errorf("%s: %d %s, want %s", tt.query, a.StatusCode, a.body, tt.want)
+			}
+		}
+	}
+	s.want(s.do("PATCH", "/teams/2", `{"name":"zinc"}`, "Content-Type: application/json"), 200, "")
+	const first = `[{"name":"cat","teams":{"name":"zinc"}}]`
+	if a := s.do("GET", "/staff?select=name,teams(name)&order=teams(name).desc&limit=1", ""); a.body != first {
+		t.Errorf("the first is %s, want %s", a.body, first)
+	}
+	a := s.do("GET", "/staff?select=id,teams(name)&order=teams(name)&limit=2", "")
+	if _, next, _ := strings.Cut(a.Header.Get("Link"), "?"); !strings.Contains(next, "offset=2") {
+		t.Errorf("the next page is %s", next)
+	}
+	for _, query := range []string{"select=id&order=teams(name)", "select=name,staff(id)&order=staff(id)",
+		"select=id,teams(id)&order=teams(nope)", "select=id,teams(id)&teams.id=gt.1&order=teams(name)"} {
+		path := "/staff?"
+		if strings.Contains(query, "staff(") {
+			path = "/teams?"
+		}
+		s.want(s.do("GET", path+query, ""), 400, "bad-query")
+	}
+}

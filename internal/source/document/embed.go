@@ -123,7 +123,7 @@ func (s *projection) node(p *Plan, q *query.Query) (*Node, error) {
 	}
 	n.Key = n.place(n.KeyCols, true)
 	for _, o := range q.Order {
-		if o.Path == "" {
+		if o.Path == "" && o.Of == nil {
 			n.place([]Column{p.cols[o.Column]}, false)
 		}
 	}
@@ -314,6 +314,28 @@ func (w *where) within(kid *Node) (string, error) {
 		return w.d.among(w.n, kid.up, v.node, v.from, cond), nil
 	}
 	return w.d.among(w.n, kid.up, kid, kid.On, cond), nil
+}
+
+// lookedUp returns the expression that reads what rows of w.n are ordered by in the one row that is
+// embedded in each. Names within are those of its own table, but for those that say whose.
+func (w *where) lookedUp(o query.Order) string {
+	kid := w.n.Kids[slices.IndexFunc(w.n.Kids, func(kid *Node) bool {
+		return kid.related != nil && kid.query == o.Of.Query
+	})]
+	same := make([]string, len(kid.On))
+	from := kid.Table.From + " AS looked_up"
+	if w.d.Aliased {
+		from = kid.aliased(w.d, kid.Table.From)
+	}
+	for i, col := range kid.On {
+		up := w.d.compared(w.n, kid.up[i])
+		if !w.d.Aliased {
+			up = w.n.Table.From + "." + w.d.Quote(kid.up[i].Info().Name)
+		}
+		same[i] = w.d.compared(kid, col) + " " + w.d.sign(col, kid.up[i], "=") + " " + up
+	}
+	return "(SELECT " + w.d.ordered(kid, kid.plan.cols[o.Column]) + " FROM " + from + " WHERE " +
+		strings.Join(same, " AND ") + " LIMIT 1)"
 }
 
 // subselect reads columns of the rows of n for which a condition holds; "": of all.

@@ -465,7 +465,12 @@ func (w *where) orderBy(q *query.Query) string {
 	by := make([]string, 0, len(q.Order))
 	f := &w.d.Filters
 	for _, o := range q.Order {
-		expr := w.d.ordered(w.n, w.column(o.Column, o.Path))
+		var expr string
+		if o.Of != nil {
+			expr = w.lookedUp(o)
+		} else {
+			expr = w.d.ordered(w.n, w.column(o.Column, o.Path))
+		}
 		item := expr
 		if o.Desc {
 			item += " DESC"

@@ -153,7 +153,7 @@ func (p *Plan) Selection(q *query.Query) (*Selection, error) {
 	s := &Selection{query: q, Statement: Statement{Node: n}}
 	for _, o := range q.Order {
 		s.order = append(s.order, slices.IndexFunc(n.Items, func(it Item) bool {
-			return it.Column == p.cols[o.Column] && o.Path == ""
+			return o.Path == "" && o.Of == nil && it.Column == p.cols[o.Column]
 		}))
 	}
 	w := &where{n: n, d: d, cols: p.cols}
