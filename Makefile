@@ -163,6 +163,10 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 interop-postgrest: ## postgrest-js and supabase-js on three databases, into docs/reference/postgrest.md (Debian, as root)
 	scripts/interop-postgrest
 
+.PHONY: interop-openapi
+interop-openapi: ## validators, schemathesis, tsc and supabase-js read the OpenAPI document and the types (Debian, as root; 10 minutes)
+	scripts/interop-openapi
+
 .PHONY: sql-suites
 sql-suites: ## PostgreSQL's own tests and those of drivers, direct and through hotrow, as a table in docs (Debian, as root; half an hour)
 	scripts/sql-suites

@@ -120,7 +120,7 @@ func (p *program) root() *cobra.Command {
 	p.arguments = make(map[*cobra.Command][]argument)
 	root := group("hotrow", "Rows of your database at memory speed, kept fresh by its change feed.",
 		demoCommand(p), serveCommand(p), initCommand(p), checkCommand(p), doctorCommand(p),
-		getCommand(p),
+		getCommand(p), typesCommand(p),
 		invalidateCommand(p), topCommand(p), tokenCommand(p), proxyCommand(p), linksCommand(p),
 		benchCommand(p), completionCommand(p), manCommand(p), versionCommand(p))
 	root.PersistentFlags().BoolP("help", "h", false, "Print this help.")

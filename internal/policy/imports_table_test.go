@@ -18,7 +18,7 @@ var house = []room{
 		dir: "cmd/hotrow",
 		knows: []string{"config", "demo", "load", "webpage", "ops", "proxy",
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/sql", "front/kv", "front", "admit",
-			"sqlcache",
+			"sqlcache", "openapi",
 			"httpserve", "httprule", "accesslog", "jwt", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "workers", "supervisor", "links/transfer", "front/links", "links", "links/api",
@@ -189,7 +189,8 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"explore", "webpage", "front", "jwt", "httpserve", "httprule", "accesslog", "trace", "workers",
+		knows: []string{"explore", "openapi", "webpage", "front", "jwt", "httpserve", "httprule", "accesslog",
+			"trace", "workers",
 			"eventloop", "wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh",
 			"tier", "wire/http2", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
@@ -220,6 +221,7 @@ var house = []room{
 		knows: []string{"front", "admit", "workers", "sqlcache", "sqlread", "eventloop"},
 		tests: []string{"dbtest", "tlstest", "waittest", "source/postgres", "github.com/jackc/pgx"},
 	},
+	{dir: "internal/openapi", knows: []string{"source", "query", "row"}},
 	{
 		dir:   "internal/sqlcache",
 		knows: []string{"front", "sqlread", "resource", "fresh", "source", "query", "row", "tier"},

@@ -271,6 +271,14 @@ var reserved = []string{"select", "order", "limit", "offset", "and", "or", "not"
 
 func isReserved(name string) bool { return slices.Contains(reserved, name) }
 
+// Quoted returns a column's name as the parameter that filters by it, and an order, call it.
+func Quoted(name string) string {
+	if isReserved(name) {
+		return quote(name)
+	}
+	return quoteName(name)
+}
+
 // quoteName returns a name as queries write it.
 func quoteName(name string) string {
 	got, rest, err := cutName(name)

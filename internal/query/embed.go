@@ -23,6 +23,10 @@ type Relation struct {
 	Table *Table // of the other resource
 	One   bool   // there is one row, or none
 
+	// Back says that the foreign key is of the other table. Of one that is not, Single says that
+	// no two rows of this table lead to the same row.
+	Back, Single bool
+
 	// Hints are names that a query may call the relation by, where there are several
 	// between two tables: of the constraint, of its columns.
 	Hints []string

@@ -161,7 +161,7 @@ func (p *parser) comparison(
 		term.Op == Like || term.Op == ILike || term.Op == Match || term.Op == IMatch) {
 		return term, "", syntax(name+" takes no (any) or (all)", "")
 	}
-	takes := c.takes
+	takes := c.Takes
 	if term.Op.Native() {
 		takes = func(op Op) error { return p.takesNative(c, op) }
 	}
@@ -177,8 +177,8 @@ func badOperator(word string, c *Column) error {
 			"of PostgreSQL match imatch cs cd ov sl sr nxl nxr adj fts plfts phfts wfts")
 }
 
-// takes refuses an operator that the column's type does not have.
-func (c *Column) takes(op Op) error {
+// Takes refuses an operator, none of PostgreSQL alone, that the column's type does not have.
+func (c *Column) Takes(op Op) error {
 	switch {
 	case op == Is:
 		return nil

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -214,6 +215,9 @@ func (p *parser) window(header string) error {
 	}
 	if text, ok := p.given["offset"]; ok {
 		n, err := strconv.Atoi(text)
+		if errors.Is(err, strconv.ErrRange) && text[0] == '-' {
+			n, err = 0, nil
+		}
 		if err == nil && n > MaxOffset && text[0] != '+' && q.Count != CountNone {
 			q.beyond(n)
 			return nil

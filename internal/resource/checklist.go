@@ -70,7 +70,7 @@ func CheckList(of *Planned, all []Planned, raw string) (*ListCheck, error) {
 	}
 	var o query.Options
 	if len(all) > 0 {
-		o.Relations, o.Reads = relationsAmong(all), func(string) error { return nil }
+		o.Relations, o.Reads = RelationsAmong(all), func(string) error { return nil }
 	}
 	q, err := readSample(raw, t, o)
 	if err != nil {
@@ -99,9 +99,9 @@ func CheckList(of *Planned, all []Planned, raw string) (*ListCheck, error) {
 	return c, nil
 }
 
-// relationsAmong is what finds, for a parser, what may be embedded in rows of resources that
+// RelationsAmong returns what finds, for a parser, what may be embedded in rows of resources that
 // are not served yet.
-func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
+func RelationsAmong(all []Planned) func(of *query.Table) []query.Relation {
 	var revisions []*revision
 	for i := range all {
 		plan := all[i].Plan
@@ -111,8 +111,8 @@ func relationsAmong(all []Planned) func(of *query.Table) []query.Relation {
 	}
 	return func(of *query.Table) []query.Relation {
 		for _, f := range revisions {
-			if own, _ := f.base(); own != nil && f.table == of {
-				return relationsOf(own, of, revisions)
+			if own, owns := f.base(); own != nil && f.table == of {
+				return relationsOf(own, owns, of, revisions)
 			}
 		}
 		return nil

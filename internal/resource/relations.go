@@ -51,17 +51,19 @@ func (f *revision) relations() func(of *query.Table) []query.Relation {
 				from = g
 			}
 		}
-		own, _ := from.base()
+		own, owns := from.base()
 		if own == nil {
 			return nil
 		}
-		return relationsOf(own, of, revisions)
+		return relationsOf(own, owns, of, revisions)
 	}
 }
 
 // relationsOf returns the relations from the rows of a table, which queries know as in, to
 // those of revisions.
-func relationsOf(own *source.Table, in *query.Table, revisions []*revision) []query.Relation {
+func relationsOf(
+	own *source.Table, owns related, in *query.Table, revisions []*revision,
+) []query.Relation {
 	var list []query.Relation
 	for _, g := range revisions {
 		other, others := g.base()
@@ -70,7 +72,9 @@ func relationsOf(own *source.Table, in *query.Table, revisions []*revision) []qu
 		}
 		for i := range own.Foreign {
 			if k := &own.Foreign[i]; k.Table == other.ID() && len(k.Columns) > 0 {
-				list = append(list, g.relation(k, false, true))
+				r := g.relation(k, false, true)
+				r.Single = owns.Unique(k.Columns)
+				list = append(list, r)
 			}
 		}
 		for i := range other.Foreign {
@@ -85,7 +89,7 @@ func relationsOf(own *source.Table, in *query.Table, revisions []*revision) []qu
 
 // relation returns the relation to the rows of g by a foreign key, of g's table if back.
 func (g *revision) relation(k *source.ForeignKey, back, one bool) query.Relation {
-	r := query.Relation{Name: g.r.name, Table: g.table, One: one, From: k.Columns,
+	r := query.Relation{Name: g.r.name, Table: g.table, One: one, Back: back, From: k.Columns,
 		To: k.References, Plan: g.plan, Owner: g}
 	if back {
 		r.From, r.To = k.References, k.Columns

@@ -28,6 +28,13 @@ type Field struct {
 	OmitNull bool   // leave the member out when the value is Null
 	RFC3339  bool   // write a Date as a date-time: "1981-06-09T00:00:00Z"
 	Shape    *Shape // of the embedded documents, when Kind is Rows or Row
+
+	// What clients are told of it, and writers have to know. None of a SELECT is set.
+	NotNull   bool // no row has null
+	Default   bool // the database has a value for a row that is made without one
+	Generated bool // the database alone makes it
+	Required  bool // who writes must say it, and not null
+	Parent    bool // of embedded documents: it says whose they are
 }
 
 // A head is what comes before a member's value in each format. The names of

@@ -154,7 +154,7 @@ func (c *call) serve() (*answer, error) {
 func isMethod(name string) bool {
 	switch name {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-		http.MethodDelete, http.MethodOptions, http.MethodTrace, http.MethodConnect:
+		http.MethodDelete, http.MethodOptions, http.MethodTrace, http.MethodConnect, "QUERY":
 		return true
 	}
 	return false

@@ -38,14 +38,18 @@ func (c *call) exploreBelow(name string) (*answer, error) {
 	case !ok:
 		return c.exploreTables()
 	}
-	a := c.exploreFile(file, "no-cache")
-	for tag := range httprule.EachTag(row.Alias(c.r.IfNoneMatch)) {
-		if strings.TrimPrefix(tag, "W/") == file.Tag {
-			return &answer{code: http.StatusNotModified, shared: a.shared, tag: file.Tag}, nil
+	return c.unlessKnown(c.exploreFile(file, "no-cache"), file.Tag), nil
+}
+
+// unlessKnown returns an answer with a tag, or 304 if the client has what the tag is of.
+func (c *call) unlessKnown(a *answer, tag string) *answer {
+	for known := range httprule.EachTag(row.Alias(c.r.IfNoneMatch)) {
+		if strings.TrimPrefix(known, "W/") == tag {
+			return &answer{code: http.StatusNotModified, shared: a.shared, tag: tag}
 		}
 	}
-	a.more += "Etag: " + file.Tag + "\r\n"
-	return a, nil
+	a.more += "Etag: " + tag + "\r\n"
+	return a
 }
 
 func (c *call) exploreFile(f webpage.File, cacheControl string) *answer {
@@ -146,9 +150,14 @@ func (c *call) tableView(res *resource.Resource) tableView {
 
 // edits reports whether the request's principal may change documents of a resource.
 func (c *call) edits(res *resource.Resource) bool {
+	return allows(res, source.OpMerge) && c.writes(res)
+}
+
+// writes reports whether the request's principal may send what a resource takes of writes.
+func (c *call) writes(res *resource.Resource) bool {
 	rule := front.WriteRule(res.Access().Write, c.o.Open)
-	if !allows(res, source.OpMerge) || rule == "public" {
-		return allows(res, source.OpMerge)
+	if rule == "public" {
+		return true
 	}
 	_, err := c.m.passAs(c.o, c.r, res.Name(), rule, c.writers())
 	return err == nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httprule"
+	"github.com/hotrow/hotrow/internal/openapi"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/row"
 )
@@ -37,7 +38,7 @@ type entry struct {
 
 // indexMedia are the representations of the index. JSON is first: it is what
 // curl, which accepts anything, shows.
-var indexMedia = []string{"application/json", "text/html", "text/plain"}
+var indexMedia = []string{"application/json", "text/html", "text/plain", openapi.MediaType}
 
 // index answers /: what is served, with a URL to try for each resource that the
 // request's principal may read.
@@ -53,8 +54,11 @@ func (c *call) index() (*answer, error) {
 	if !ok {
 		return nil, problem{kind: kindNotAcceptable}
 	}
-	if indexMedia[i] == "text/html" {
+	switch indexMedia[i] {
+	case "text/html":
 		return c.explorePage(), nil
+	case openapi.MediaType:
+		return c.openAPI()
 	}
 	c.private = c.r.credentials() != nil // it names what the token may read
 	entries := c.entries()
@@ -144,11 +148,14 @@ func indexText(entries []entry) []byte {
 	return b.Bytes()
 }
 
-// system answers what is below /-/: the files of the page for browsers, and the words behind
-// each type of problem.
+// system answers what is below /-/: the files of the page for browsers, what is served as an
+// OpenAPI document, and the words behind each type of problem.
 func (c *call) system(path string) (*answer, error) {
 	if name, ok := strings.CutPrefix(path, explorePath); ok {
 		return c.exploreBelow(name)
+	}
+	if path == openAPIPath {
+		return c.openAPI()
 	}
 	slug, ok := strings.CutPrefix(path, "/problems/")
 	k := kindOf[slug]

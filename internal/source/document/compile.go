@@ -190,7 +190,7 @@ func (c *compiler) members(n *Node) error {
 		usual = min(usual, len(n.Spec.Fields)+len(n.KeyCols))
 	}
 	n.Shape = &row.Shape{Fields: make([]row.Field, 0, usual)}
-	n.Fields, n.must = make([]Column, 0, usual), make([]bool, 0, usual)
+	n.Fields = make([]Column, 0, usual)
 	n.Items = make([]Item, 0, usual)
 	for name := range n.Spec.Fields {
 		if _, err := c.column(n.Table, name); err != nil {
@@ -210,8 +210,11 @@ func (c *compiler) members(n *Node) error {
 			f.Name = name
 		}
 		f.Column, f.Key, f.OmitNull, f.RFC3339 = name, key, spec.OmitNull, spec.RFC3339
+		f.NotNull, f.Generated = col.Info().NotNull, col.Info().Generated
+		f.Default = col.Info().Default || col.Auto()
+		f.Required, f.Parent = spec.Required, slices.Contains(n.On, col)
 		n.Shape.Fields = append(n.Shape.Fields, f)
-		n.Fields, n.must = append(n.Fields, col), append(n.must, spec.Required)
+		n.Fields = append(n.Fields, col)
 		c.depends(n.Table, col)
 		n.Items = append(n.Items, Item{Column: col, Kind: f.Kind})
 	}
@@ -272,7 +275,7 @@ func (c *compiler) embed(n *Node, e *source.Embed, level int) error {
 	n.Shape.Fields = append(n.Shape.Fields, row.Field{
 		Name: e.Name, Kind: row.Rows, Shape: kid.Shape,
 	})
-	n.Fields, n.must = append(n.Fields, nil), append(n.must, false)
+	n.Fields = append(n.Fields, nil)
 	n.Items = append(n.Items, Item{Kid: kid})
 	n.Kids = append(n.Kids, kid)
 	return nil

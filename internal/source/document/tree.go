@@ -68,7 +68,6 @@ type Node struct {
 	list      string   // what it begins with; "" of nodes of one query
 	bind      []Column // whose KeyArg a value is bound by that On is compared with
 	bound     bool     // no row of the table can refer to a parent that is not there
-	must      []bool   // of each member: the Spec says that it is required
 	namesRows bool     // Loaded.Children names its rows
 	spreads   bool     // members of what is embedded are its own: see spread
 }

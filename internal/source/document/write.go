@@ -336,7 +336,7 @@ func (wr *writer) checkInput(root *Node, in *row.Input) error {
 func (n *Node) required(in *row.Input, whole bool) error {
 	for i, col := range n.Fields {
 		switch {
-		case col == nil || !n.must[i]:
+		case col == nil || !n.Shape.Fields[i].Required:
 		case in.Present[i] && in.Values[i].IsNull(), whole && !in.Present[i]:
 			return invalid(n.Shape.Fields[i].Name + " is required")
 		}
