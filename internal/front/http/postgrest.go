@@ -62,6 +62,10 @@ func (c *call) profile() (*answer, error) {
 		if c.allows(source.OpCreate) {
 			return c.writeMany(source.OpCreate)
 		}
+	case http.MethodPut:
+		if c.allows(source.OpCreate) && c.allows(source.OpMerge) {
+			return c.writeMany(source.OpReplace)
+		}
 	case http.MethodPatch:
 		if c.allows(source.OpMerge) {
 			return c.writeMany(source.OpMerge)
@@ -81,7 +85,7 @@ func (c *call) profileMethods() string {
 	for _, m := range []struct {
 		name string
 		op   source.Op
-	}{{"POST", source.OpCreate}, {"PATCH", source.OpMerge}, {"DELETE", source.OpDelete}} {
+	}{{"POST", source.OpCreate}, {"PUT", source.OpReplace}, {"PATCH", source.OpMerge}, {"DELETE", source.OpDelete}} {
 		if c.allows(m.op) {
 			list += ", " + m.name
 		}

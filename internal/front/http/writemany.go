@@ -117,6 +117,10 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 	if err != nil {
 		return nil, err
 	}
+	put := op == source.OpReplace
+	if put { // an upsert of one row
+		op = source.OpCreate
+	}
 	w := &resource.ManyWrite{Op: op, Shape: shape, On: q.on, Promise: q.promise,
 		Most: min(max(c.res.MaxLimit(), 1), front.WriteRows)}
 	if q.as.object && q.returns == "representation" {
@@ -135,6 +139,10 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 		if op == source.OpMerge && len(w.Inputs) != 1 {
 			return nil, problem{kind: kindBadBody, detail: "the body is one object of new values"}
 		}
+	}
+	if put {
+		w.Present = source.PresentMerges
+		return w, c.putsKey(q, w)
 	}
 	if op == source.OpCreate {
 		if q.where != "" {
@@ -155,6 +163,40 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 	}
 	return w, nil
 }
+
+// putsKey refuses a PUT that does not say by its filters which row is meant, or whose body has
+// another key.
+func (c *call) putsKey(q *manyQuery, w *resource.ManyWrite) error {
+	where, err := c.res.Query(q.where, query.Options{})
+	if err != nil {
+		return err
+	}
+	mismatch := problem{kind: kindBadQuery, code: "PGRST115",
+		detail: "Payload values do not match URL in primary key column(s)"}
+	if len(w.Inputs) != 1 {
+		return mismatch
+	}
+	t, in := where.Table, w.Inputs[0]
+	for i := range where.Where {
+		term := &where.Where[i]
+		if len(where.Where) != len(t.Key) || !slices.Contains(t.Key, term.Column) ||
+			term.Op != query.Eq || term.Not || term.Path != "" {
+			return putFilters
+		}
+		at := w.Shape.Place(t.Columns[term.Column].Member)
+		text, ok := row.KeyText(in.Values[at])
+		if !in.Present[at] || !ok || text != term.Values[0] {
+			return mismatch
+		}
+	}
+	if len(where.Where) == 0 {
+		return putFilters
+	}
+	return nil
+}
+
+var putFilters = problem{kind: kindMethod, code: "PGRST105", detail: "Filters must include all " +
+	"and only primary key columns with 'eq' operators"}
 
 // manyQuery reads the query and the preferences of a write.
 func (c *call) manyQuery(op source.Op) (*manyQuery, error) {
@@ -332,6 +374,8 @@ func (c *call) manyResult(
 	a.more = q.applied() + manyRange(op, q, len(done.Rows))
 	whole := q.returns == "representation"
 	switch {
+	case op == source.OpReplace && done.Created > 0:
+		a.code = http.StatusCreated
 	case op == source.OpCreate:
 		a.code = http.StatusCreated
 		if q.resolution == "merge-duplicates" && done.Created == 0 {
