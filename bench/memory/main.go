@@ -123,7 +123,7 @@ func (m *measurement) set(ctx context.Context, s set) error {
 			return err
 		}
 		m.figures = append(m.figures, f)
-		fmt.Fprintf(os.Stderr, "%+v\n", f)
+		fmt.Fprintf(os.Stderr, "%+v %+v\n", f, f.gc)
 	}
 	return nil
 }
