@@ -85,7 +85,8 @@ func (c *call) profileMethods() string {
 	for _, m := range []struct {
 		name string
 		op   source.Op
-	}{{"POST", source.OpCreate}, {"PUT", source.OpReplace}, {"PATCH", source.OpMerge}, {"DELETE", source.OpDelete}} {
+	}{{"POST", source.OpCreate}, {"PUT", source.OpReplace}, {"PATCH", source.OpMerge},
+		{"DELETE", source.OpDelete}} {
 		if c.allows(m.op) {
 			list += ", " + m.name
 		}
