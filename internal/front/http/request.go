@@ -38,6 +38,9 @@ func (r *request) parseWhole(b []byte, o *settings) (n int, ok bool) {
 		return n, true
 	}
 	body, n, ok := r.Body(b)
+	if !ok && string(r.Path) == "/-"+watchPath { // pages follow, too: see mayFollow
+		body, n, ok = r.PageBody(b)
+	}
 	if !ok || int64(len(body)) > o.MaxBody {
 		return 0, false
 	}

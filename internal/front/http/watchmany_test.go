@@ -101,6 +101,23 @@ func TestWatchMany_WhatIsRefused(t *testing.T) {
 	eventually(t, "nobody follows", func() bool { return s.followers() == 0 })
 }
 
+// A page in a browser says where it is from with each POST: one of this origin follows, one of another does not.
+func TestWatchMany_OfPages(t *testing.T) {
+	s := newWatchSite(t)
+	for header, want := range map[string]int{
+		"Origin: http://" + s.addr: 200, "Sec-Fetch-Site: same-origin": 200, "Sec-Fetch-Site: same-site": 200,
+		"Origin: https://app.example": 403, "Origin: null": 403, "Sec-Fetch-Site: cross-site": 403,
+	} {
+		a := s.events("POST", "/-/watch", `{"q":["/depts/10"]}`, "Content-Type: application/json", header)
+		if a.resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", header, a.resp.StatusCode, want)
+		} else if want == 200 {
+			a.of("", "/depts/10", "ACCOUNTING")
+		}
+		a.stop()
+	}
+}
+
 // A client that comes back with the id of the last event that it has got is sent what is new
 // alone, by any process: the id says what it has of each.
 func TestWatchMany_ComesBack(t *testing.T) {

@@ -77,8 +77,10 @@ func (r *Request) mark(k kind, value []byte) {
 		r.bodies = true
 	case upgrade:
 		r.upgrade = true
+	case fetchSite:
+		r.page = true
 	case origin:
-		r.bodies = true
+		r.page = true
 		if r.Origin != nil {
 			value = twoOrigins
 		}
@@ -181,7 +183,7 @@ const (
 	ranges
 	ifRange
 	profile
-	origin // as ofWrite besides
+	origin // as fetchSite besides
 	lastEventID
 
 	// Of an OPTIONS by which a browser asks whether a page may send something: see Preflight.
@@ -196,6 +198,7 @@ const (
 	// body, a condition by a date.
 	contentType
 	contentEncoding
+	fetchSite
 	ofWrite
 
 	// Framing: they say where the message ends, or what comes after it.
@@ -280,7 +283,7 @@ func classify12(name []byte) kind {
 func classify14(name []byte) kind {
 	switch name[0] | 0x20 {
 	case 's':
-		return either(name, "sec-fetch-site", ofWrite)
+		return either(name, "sec-fetch-site", fetchSite)
 	case 'a':
 		return either(name, "accept-profile", profile)
 	}

@@ -104,6 +104,7 @@ type framing struct {
 	asks      bool // Access-Control-Request-Method was seen
 	names     bool // Access-Control-Request-Headers was seen
 	unclear   bool // one of the two was seen twice
+	page      bool // a page in a browser may have sent it
 	bodies    bool // something about the body is for a complete implementation,
 	other     bool // or about anything else
 }
@@ -141,6 +142,14 @@ func Frame(b []byte) (n int64, certain bool) {
 // in a browser, which sends Origin or Sec-Fetch-Site, and has no digest of the body and no
 // condition by a date.
 func (r *Request) Body(b []byte) (body []byte, n int, ok bool) {
+	if r.page {
+		return nil, 0, false
+	}
+	return r.PageBody(b)
+}
+
+// PageBody is Body for a request that a page may have sent, where that is looked at by itself.
+func (r *Request) PageBody(b []byte) (body []byte, n int, ok bool) {
 	if !r.writes || r.other || r.bodies || r.HTTP10 || r.chunked || r.upgrade || r.expect ||
 		len(r.Host) == 0 || r.head == 0 || int64(len(b)-r.head) < r.length {
 		return nil, 0, false
