@@ -167,6 +167,14 @@ interop-postgrest: ## postgrest-js and supabase-js on three databases, into docs
 interop-openapi: ## validators, schemathesis, tsc and supabase-js read the OpenAPI document and the types (Debian, as root; 10 minutes)
 	scripts/interop-openapi
 
+.PHONY: npm-package
+npm-package: ## pack the TypeScript client into build/npm
+	scripts/npm-package
+
+.PHONY: interop-typescript
+interop-typescript: ## the TypeScript client as a package: its tests, its types, its page, Chromium (Debian, as root)
+	scripts/interop-typescript
+
 .PHONY: sql-suites
 sql-suites: ## PostgreSQL's own tests and those of drivers, direct and through hotrow, as a table in docs (Debian, as root; half an hour)
 	scripts/sql-suites
