@@ -99,13 +99,12 @@ func (r *Resource) listParameters() []object {
 	list = append(list, parameter("offset", "rows that are passed over",
 		object{"type": "integer", "maximum": query.MaxOffset}), counting) // below 0 it is 0
 	if orders := r.orders(); len(orders) > 0 {
-		schema := object{"type": "array", "items": object{"type": "string", "enum": orders},
-			"minItems": 1}
-		if !r.Any {
-			schema["maxItems"] = 1
+		one := object{"type": "string", "enum": orders}
+		p := parameter("order", "what the rows are ordered by; then by the key", one)
+		if r.Any {
+			p["schema"] = object{"type": "array", "items": one, "minItems": 1}
+			p["style"], p["explode"] = "form", false
 		}
-		p := parameter("order", "columns that the rows are ordered by; then by the key", schema)
-		p["style"], p["explode"] = "form", false
 		list = append(list, p)
 	}
 	for i := range r.Table.Columns {

@@ -91,8 +91,15 @@ func sentSchema(f *row.Field) object {
 	sent.RFC3339 = false // a day is enough
 	nullable := isNullable(f) || f.Kind == row.Rows || f.Key && f.Default
 	s := valueSchema(&sent, nullable && !f.Required, embeddedBody)
-	if f.Key && f.Kind == row.Text {
+	switch {
+	case f.Key && f.Kind == row.Text:
 		s["minLength"] = 1
+	case f.Kind == row.Datetime:
+		s["pattern"] = "^" + dayPattern + "T" + timePattern + "$"
+	case f.Kind == row.Time:
+		s["pattern"] = "^" + timePattern + "$"
+	case (f.Kind == row.Int || f.Kind == row.Uint) && f.Bits > 0 && f.Bits < 64:
+		s["minimum"], s["maximum"] = intRange(&row.KeyPart{Kind: f.Kind, Bits: f.Bits})
 	}
 	return s
 }

@@ -30,6 +30,7 @@ type Field struct {
 	Shape    *Shape // of the embedded documents, when Kind is Rows or Row
 
 	// What clients are told of it, and writers have to know. None of a SELECT is set.
+	Bits      int  // of an Int, 16, 32 or 64; of a Uint, 32 or 64
 	NotNull   bool // no row has null
 	Default   bool // the database has a value for a row that is made without one
 	Generated bool // the database alone makes it

@@ -150,7 +150,7 @@ func (c *call) serve() (*answer, error) {
 	return answer()
 }
 
-// isMethod reports whether a method is one of HTTP (RFC 9110 9, RFC 5789).
+// isMethod reports whether a method is one of HTTP: of RFC 9110 9, PATCH (RFC 5789), or QUERY.
 func isMethod(name string) bool {
 	switch name {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,

@@ -20,6 +20,7 @@ type apiDocument struct {
 			Name   string
 			Schema struct {
 				Pattern string
+				Enum    []string
 				Items   struct{ Enum []string }
 			}
 		}
@@ -56,12 +57,12 @@ func (s *site) openAPI(headers ...string) (a reply, doc apiDocument) {
 	return a, doc
 }
 
-// parameter returns the schema's pattern, or its items, of a parameter of a list; false: there is
+// parameter returns the schema's pattern, or its values, of a parameter of a list; false: there is
 // none.
 func (d *apiDocument) parameter(path, name string) (pattern string, items []string, ok bool) {
 	for _, p := range d.Paths[path]["get"].Parameters {
 		if p.Name == name {
-			return p.Schema.Pattern, p.Schema.Items.Enum, true
+			return p.Schema.Pattern, append(p.Schema.Enum, p.Schema.Items.Enum...), true
 		}
 	}
 	return "", nil, false
