@@ -254,7 +254,7 @@ func TestStress_EmbedErrorsSayWhatThereIs(t *testing.T) {
 			{"posts", "select=id,comments(id)&comments.nope=eq.1", query.CodeColumn, "nope"},
 			{"posts", "select=id,details(note)&details.limit=1", query.CodeSyntax, "one row"},
 			{"posts", "select=id,comments(id)&comments.limit=10001", query.CodeSyntax, "10000"},
-			{"posts", "select=id,comments(id)&order=comments(id)", query.CodeSyntax, "order by embedded"},
+			{"posts", "select=id,comments(id)&order=comments(id)", query.CodeSyntax, "comments are many"},
 			{"posts", "select=comments(posts(comments(posts(id))))", query.CodeSyntax, "3 deep"},
 		} {
 			_, err := b.answer(t, tt.of, tt.raw)
