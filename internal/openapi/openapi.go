@@ -120,6 +120,9 @@ var problemResponse = object{
 	"content":     object{problemType: object{"schema": reference("schemas/problem")}},
 }
 
+// tooLong is the answer to a request line that is not read to its end: plain text.
+var tooLong = object{"description": "the address, or the key, is too long"}
+
 func reference(to string) object { return object{"$ref": "#/components/" + to} }
 
 // tokens says that an operation needs a token.
@@ -142,6 +145,7 @@ func (r *Resource) listItem() object {
 			"200":     r.rowsResponse("the rows"),
 			"206":     r.rowsResponse("a part of the rows that were counted"),
 			"304":     object{"description": "as `If-None-Match` has it"},
+			"414":     tooLong,
 			"default": reference("responses/problem"),
 		},
 	}}
@@ -174,6 +178,7 @@ func (r *Resource) documentItem() object {
 			"responses": object{
 				"200":     r.rowResponse("the row", "ETag"),
 				"304":     object{"description": "as `If-None-Match` has it"},
+				"414":     tooLong,
 				"default": reference("responses/problem"),
 			},
 		},

@@ -91,6 +91,9 @@ func sentSchema(f *row.Field) object {
 	sent.RFC3339 = false // a day is enough
 	nullable := isNullable(f) || f.Kind == row.Rows || f.Key && f.Default
 	s := valueSchema(&sent, nullable && !f.Required, embeddedBody)
+	if f.Kind == row.Text && f.MaxLen > 0 {
+		s["maxLength"] = f.MaxLen
+	}
 	switch {
 	case f.Key && f.Kind == row.Text:
 		s["minLength"] = 1

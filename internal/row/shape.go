@@ -31,6 +31,7 @@ type Field struct {
 
 	// What clients are told of it, and writers have to know. None of a SELECT is set.
 	Bits      int  // of an Int, 16, 32 or 64; of a Uint, 32 or 64
+	MaxLen    int  // of a Text, in characters; 0: no bound
 	NotNull   bool // no row has null
 	Default   bool // the database has a value for a row that is made without one
 	Generated bool // the database alone makes it

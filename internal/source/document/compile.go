@@ -211,7 +211,8 @@ func (c *compiler) members(n *Node) error {
 		}
 		f.Column, f.Key, f.OmitNull, f.RFC3339 = name, key, spec.OmitNull, spec.RFC3339
 		f.NotNull, f.Generated = col.Info().NotNull, col.Info().Generated
-		f.Default, f.Bits = col.Info().Default || col.Auto(), col.KeyPart().Bits
+		f.Default = col.Info().Default || col.Auto()
+		f.Bits, f.MaxLen = col.KeyPart().Bits, col.KeyPart().MaxLen
 		f.Required, f.Parent = spec.Required, slices.Contains(n.On, col)
 		n.Shape.Fields = append(n.Shape.Fields, f)
 		n.Fields = append(n.Fields, col)
