@@ -28,8 +28,8 @@ type Resource struct {
 	// Relations are the ways to rows of other resources.
 	Relations []query.Relation
 
-	// Methods are those that may be sent besides GET and HEAD: POST to the collection, PUT, PATCH
-	// and DELETE to a document.
+	// Methods are those that may be sent, GET and HEAD in any case: POST to the collection, PUT,
+	// PATCH and DELETE to a document.
 	Methods []string
 
 	// Reads and Writes say that a token is needed to read, and to write.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotrow/hotrow/internal/query"
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -80,7 +79,7 @@ func (t *typeWriter) relationships(r *Resource, all []Resource) {
 	for i := range r.Relations {
 		rel := &r.Relations[i]
 		served := slices.ContainsFunc(all, func(o Resource) bool { return o.Name == rel.Name })
-		from, to := memberNames(r.Table, rel.From), memberNames(rel.Table, rel.To)
+		from, to := r.Table.Members(rel.From), rel.Table.Members(rel.To)
 		if rel.Back || rel.Link != nil || !served || from == nil || to == nil {
 			continue
 		}
@@ -98,18 +97,6 @@ func (t *typeWriter) relationships(r *Resource, all []Resource) {
 		t.line(5, one+",")
 	}
 	t.line(4, "]")
-}
-
-// memberNames returns the members that show columns; nil: one is not shown.
-func memberNames(t *query.Table, columns []string) (list []string) {
-	for _, name := range columns {
-		i := slices.IndexFunc(t.Columns, func(c query.Column) bool { return c.Name == name })
-		if i < 0 || t.Columns[i].Member == "" {
-			return nil
-		}
-		list = append(list, t.Columns[i].Member)
-	}
-	return list
 }
 
 // typeOf returns the type of a value of JSON.

@@ -204,11 +204,7 @@ func (t *Table) termText(term *Term) string {
 
 // termName returns what a comparison is of.
 func (t *Table) termName(term *Term) string {
-	name := quoteName(t.Columns[term.Column].Member)
-	if isReserved(name) {
-		name = quote(name)
-	}
-	return name + string(term.Path)
+	return Quoted(t.Columns[term.Column].Member) + string(term.Path)
 }
 
 // groupText returns the text of a group behind its operator.

@@ -8,6 +8,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/hotrow/hotrow/internal/row"
 )
 
@@ -111,6 +113,20 @@ func (t *Table) Bounded(limit int) *Table {
 		bounded.MaxLimit = MaxLimit
 	}
 	return &bounded
+}
+
+// Members returns the members that show columns, which are called by their own names; nil: one
+// is not shown.
+func (t *Table) Members(columns []string) []string {
+	list := make([]string, 0, len(columns))
+	for _, name := range columns {
+		i := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+		if i < 0 || t.Columns[i].Member == "" {
+			return nil
+		}
+		list = append(list, t.Columns[i].Member)
+	}
+	return list
 }
 
 // Find returns the place of the column that a query calls name.

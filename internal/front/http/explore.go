@@ -180,7 +180,7 @@ func (c *call) relationViews(own *query.Table, all []query.Relation) []relationV
 		v := relationView{To: rel.Name, One: rel.One, From: []string{}, On: []string{}}
 		v.Hint, v.Embed = hintOf(rel, all)
 		if rel.Link == nil {
-			from, on := members(own, rel.From), members(rel.Table, rel.To)
+			from, on := own.Members(rel.From), rel.Table.Members(rel.To)
 			if from != nil && on != nil {
 				v.From, v.On = from, on
 			}
@@ -215,19 +215,6 @@ func hintOf(rel *query.Relation, all []query.Relation) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// members returns the members that show columns of a table; nil: one is not shown.
-func members(t *query.Table, columns []string) []string {
-	list := make([]string, 0, len(columns))
-	for _, name := range columns {
-		i := slices.IndexFunc(t.Columns, func(c query.Column) bool { return c.Name == name })
-		if i < 0 || t.Columns[i].Member == "" {
-			return nil
-		}
-		list = append(list, t.Columns[i].Member)
-	}
-	return list
 }
 
 // kindNames are what people call the kinds of values.

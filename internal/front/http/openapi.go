@@ -58,21 +58,7 @@ func (c *call) described(res *resource.Resource, plan source.Plan) (openapi.Reso
 	r.Reads = res.Access().Read != "public"
 	if rule := front.WriteRule(res.Access().Write, c.o.Open); c.writes(res) {
 		r.Writes = rule != "public"
-		for _, m := range []string{
-			http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		} {
-			if allows(res, operationOf(m)) {
-				r.Methods = append(r.Methods, m)
-			}
-		}
+		r.Methods = methods(res)
 	}
 	return r, nil
-}
-
-// operationOf returns the operation of a method that writes.
-func operationOf(method string) source.Op {
-	if method == http.MethodPost {
-		return source.OpCreate
-	}
-	return documentOps[method]
 }
