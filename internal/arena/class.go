@@ -4,7 +4,7 @@ const (
 	// runs is the class of entries that are too large for a slot: they get a run of units.
 	runs = 0
 
-	classSteps = 16 // size classes of each doubling: an entry wastes 1/32 on average
+	classSteps = 32 // size classes of each doubling: an entry wastes 1/64 on average
 
 	// fewestSlots is how many slots a page of the largest class has. The larger the class,
 	// the fewer divide a page without a rest: this is where runs waste less.
@@ -22,30 +22,28 @@ type class struct {
 }
 
 // classesOf returns the size classes for pages of a size, and the class of an entry by its
-// granules, rounded up. Sizes divide a page as evenly as can be: what steps of a sixteenth
-// leave over at a page's end is shared out among its slots.
+// granules, rounded up. Sizes divide a page as evenly as can be: what steps leave over at a
+// page's end is shared out among its slots. So each class has fewer slots than the one before.
 func classesOf(pageBytes int) (classes []class, of []uint8) {
 	classes = []class{runs: {}}
 	of = []uint8{runs}
 	if guardRuns {
 		return classes, of
 	}
-	for size := granule; ; {
-		n := pageBytes / size
+	for size, n := granule, 0; n != fewestSlots; {
+		n = max(pageBytes/size, fewestSlots)
 		c := class{size: pageBytes / n / granule * granule, slots: n, partial: none}
 		for len(of) <= c.size/granule {
 			of = append(of, uint8(len(classes)))
 		}
 		classes = append(classes, c)
-		if n == fewestSlots {
-			return classes, of
-		}
+		step := granule // where slots are few, that is one less of them
 		if n > 2*classSteps {
-			size = c.size + max(granule, c.size/classSteps/granule*granule)
-		} else {
-			size = pageBytes / (n - 1) / granule * granule // a smaller step leaves a rest
+			step = max(step, c.size/classSteps/granule*granule)
 		}
+		size = c.size + step
 	}
+	return classes, of
 }
 
 // class returns the class of an entry of n bytes.

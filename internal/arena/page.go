@@ -4,7 +4,7 @@ import "math/bits"
 
 const (
 	unitsInPage  = 64 // as many as a word has bits
-	largestPage  = 256 << 10
+	largestPage  = 128 << 10
 	smallestPage = 16 << 10
 
 	// pagesAtLeast is how many pages a small arena is cut into: each size class that is in
