@@ -46,7 +46,7 @@ type ghost struct {
 	room   int64
 	bytes  int64
 	put    uint32
-	places map[uint32]int // of tags in list
+	places map[uint32]int32 // of tags in list
 	list   []ghostEntry
 	newest newest
 	sketch *sketch
@@ -64,7 +64,7 @@ func newGhosts(budget int64) *ghosts {
 	g.limit.Store(1 << 31)
 	for i := range g.models {
 		words := make([]atomic.Uint64, wordsOfSketch(int64(g.most)<<i*blockBytes/mostKeysOfBlock))
-		g.models[i] = ghost{places: make(map[uint32]int), sketch: newSketch(words)}
+		g.models[i] = ghost{places: make(map[uint32]int32), sketch: newSketch(words)}
 	}
 	g.divide()
 	return g
@@ -111,7 +111,7 @@ func (g *ghosts) drop(tag uint32) {
 	defer g.mu.Unlock()
 	for i := range g.models {
 		if at, ok := g.models[i].places[tag]; ok {
-			g.models[i].remove(at)
+			g.models[i].remove(int(at))
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (g *ghost) ask(tag, bytes uint32) {
 	}
 	g.loads++
 	g.put++
-	g.places[tag] = len(g.list)
+	g.places[tag] = int32(len(g.list))
 	g.list = append(g.list, ghostEntry{tag, bytes, g.put})
 	g.bytes += int64(bytes)
 	g.sketch.fit(len(g.list))
@@ -155,7 +155,7 @@ func (g *ghost) evict(keep int) {
 		}
 		if i, ok := g.places[tag]; ok {
 			if at < 0 || g.sketch.estimate(tag) <= wanted {
-				at = i
+				at = int(i)
 			}
 			break
 		}
@@ -172,7 +172,7 @@ func (g *ghost) remove(at int) {
 	g.bytes -= int64(g.list[at].bytes)
 	if at != last {
 		g.list[at] = g.list[last]
-		g.places[g.list[at].tag] = at
+		g.places[g.list[at].tag] = int32(at)
 	}
 	g.list = g.list[:last]
 }
