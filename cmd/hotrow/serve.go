@@ -366,13 +366,14 @@ func (s *server) serveOps(failed chan<- error) {
 func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 	return httpfront.Options{
 		Resources: s.set, Starting: s.starting, Auth: s.tokens.Principal, Issued: s.tokens.Issued,
-		JWT: s.jwt.Load(), Anonymous: cfg.Auth.JWT.Anonymous,
+		JWT: s.jwt.Load(), Anonymous: cfg.Anonymous(),
 		Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.CORS.Names(), Open: s.cmd.Open,
 		BasePath: cfg.HTTP.BasePath, MaxBody: int64(cfg.HTTP.MaxBody),
 		CacheControl: cfg.HTTP.CacheControl,
-		Postgrest:    cfg.HTTP.Postgrest.Path,
-		Resttest:     cfg.HTTP.Compat == "resttest",
-		HSTS:         cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
+		Postgrest:    cfg.HTTP.Postgrest.Path, Schemas: cfg.HTTP.Postgrest.Schemas,
+		Roles: cfg.HTTP.Postgrest.Known(), Anon: cfg.HTTP.Postgrest.Anon,
+		Resttest: cfg.HTTP.Compat == "resttest",
+		HSTS:     cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
 		Access: s.access, Unsent: s.unsent, Trace: s.tracer, Pages: s.pages(cfg),
 	}
 }

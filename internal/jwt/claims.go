@@ -22,6 +22,9 @@ type Claims struct {
 
 	// Until is when the token ends, in seconds since 1970: from then on it is worth nothing.
 	Until int64
+
+	// Text is the token's payload: JSON.
+	Text string
 }
 
 // Expected is what is asked of the claims of a token.
@@ -58,7 +61,7 @@ func (e *Expected) check(text []byte, now time.Time) (c Claims, err error) {
 		subject = string(text)
 	}
 	sum := sha256.Sum256([]byte(textOf(o, "iss") + "\x00" + subject))
-	c.Holder = hex.EncodeToString(sum[:16])
+	c.Holder, c.Text = hex.EncodeToString(sum[:16]), string(text)
 	return c, nil
 }
 

@@ -192,7 +192,8 @@ var house = []room{
 		knows: []string{"explore", "openapi", "webpage", "front", "jwt", "httpserve", "httprule", "accesslog",
 			"trace", "workers",
 			"eventloop", "wire/http1", "resource", "source", "query", "row"},
-		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest", "source/sqlite", "fresh",
+		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest", "source/sqlite",
+			"source/postgres", "fresh",
 			"tier", "wire/http2", "github.com/klauspost/compress", "github.com/vmihailenco/msgpack"},
 	},
 	{

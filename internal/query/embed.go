@@ -155,7 +155,7 @@ func (p *parser) embed(alias, name, rest string) (m Member, after string, err er
 	if m.Name = alias; alias == "" {
 		m.Name = name
 	}
-	sub := &parser{t: e.Table, q: &Query{Table: e.Table, Limit: AllRows}, o: p.o,
+	sub := &parser{t: p.o.seen(e.Table), q: &Query{Table: e.Table, Limit: AllRows}, o: p.o,
 		given: make(map[string]string), count: p.count, embedded: p.embedded, depth: p.depth + 1,
 		one: e.One}
 	if strings.HasPrefix(rest, ")") {
@@ -182,7 +182,8 @@ func (p *parser) embed(alias, name, rest string) (m Member, after string, err er
 // related returns the relation that a query means. Whether the client may read the other
 // table is asked before anything of it is told.
 func (p *parser) related(name, hint string) (*Relation, error) {
-	all := p.o.Relations(p.t)
+	every := p.o.Relations(p.q.Table)
+	all := slices.DeleteFunc(slices.Clone(every), func(r Relation) bool { return !p.knows(&r) })
 	named := slices.DeleteFunc(slices.Clone(all), func(r Relation) bool { return r.Name != name })
 	if len(named) > 0 {
 		if err := p.o.Reads(name); err != nil {
@@ -206,8 +207,9 @@ func (p *parser) related(name, hint string) (*Relation, error) {
 	switch {
 	case len(found) == 1:
 		r := found[0]
-		if r.hint = ""; len(named) > 1 {
-			r.hint = r.alone(named)
+		others := slices.DeleteFunc(every, func(r Relation) bool { return r.Name != name })
+		if r.hint = ""; len(others) > 1 { // the text means the same whoever asks
+			r.hint = r.alone(others)
 		}
 		return &r, nil
 	case len(found) > 1:
@@ -216,6 +218,19 @@ func (p *parser) related(name, hint string) (*Relation, error) {
 		return nil, refused
 	}
 	return nil, p.unrelated(name, hint, all)
+}
+
+// knows reports whether the client may see the columns that a relation is made of.
+func (p *parser) knows(r *Relation) bool {
+	if p.o.Sees == nil {
+		return true
+	}
+	ends := p.t.shows(r.From) && p.o.Sees(r.Table).shows(r.To)
+	if r.Link == nil {
+		return ends
+	}
+	link := p.o.Sees(r.Link.Table)
+	return ends && link.shows(r.Link.From) && link.shows(r.Link.To)
 }
 
 // alone returns the first hint that none of the others has.

@@ -100,7 +100,7 @@ func (p *parser) orderItem(text string) (o Order, rest string, err error) {
 		if o.Of, name, rest, err = p.orderOf(name, rest); err != nil {
 			return o, "", err
 		}
-		of = o.Of.Table
+		of = p.o.seen(o.Of.Table)
 	} else if o.Path, rest, err = cutPath(rest); err != nil {
 		return o, "", err
 	}

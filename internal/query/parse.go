@@ -18,12 +18,23 @@ type Options struct {
 	// Reads returns why the client may not read a resource, nil if it may. It is asked
 	// before the query is told anything of it.
 	Reads func(resource string) error
+
+	// Sees returns a table as the client knows it: see Table.Only. nil: it sees all columns.
+	Sees func(of *Table) *Table
+}
+
+// seen returns a table as the client knows it.
+func (o *Options) seen(of *Table) *Table {
+	if o.Sees == nil {
+		return of
+	}
+	return o.Sees(of)
 }
 
 // A parser reads one query.
 type parser struct {
-	t     *Table
-	q     *Query
+	t     *Table // as the client knows it
+	q     *Query // of the whole table
 	o     *Options
 	terms []Term
 	given map[string]string // parameters that are no filters, by name
@@ -39,8 +50,8 @@ type parser struct {
 
 // Parse reads the query of a URL, which is not unescaped. Every error is an *Error.
 func Parse(raw string, t *Table, o Options) (*Query, error) {
-	p := parser{t: t, q: &Query{Table: t, Count: o.Count}, o: &o, given: make(map[string]string),
-		count: new(int), embedded: new(int)}
+	p := parser{t: o.seen(t), q: &Query{Table: t, Count: o.Count}, o: &o,
+		given: make(map[string]string), count: new(int), embedded: new(int)}
 	for raw != "" {
 		var pair string
 		pair, raw, _ = strings.Cut(raw, "&")

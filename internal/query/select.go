@@ -9,6 +9,9 @@ import (
 func (p *parser) selected() error {
 	text, ok := p.given["select"]
 	if !ok {
+		if p.t != p.q.Table { // whole documents have more than the client may see
+			p.q.Select = p.t.all()
+		}
 		return nil
 	}
 	rest, err := p.items(withoutBlanks(text))

@@ -115,6 +115,27 @@ func (t *Table) Bounded(limit int) *Table {
 	return &bounded
 }
 
+// Only returns the table as those know it who may see some of its columns: the others are not
+// there. Nothing is told of all columns by leaving the choice out: see Options.Sees.
+func (t *Table) Only(sees func(column string) bool) *Table {
+	hidden := func(c Column) bool { return c.Member != "" && !sees(c.Name) }
+	if !slices.ContainsFunc(t.Columns, hidden) {
+		return t
+	}
+	part := *t
+	part.Columns, part.Embeds = slices.Clone(t.Columns), true // see parser.selected
+	for i := range part.Columns {
+		if hidden(part.Columns[i]) {
+			part.Columns[i].Member = ""
+		}
+	}
+	return &part
+}
+
+// shows reports whether queries may name all of some columns, which are called by their own
+// names.
+func (t *Table) shows(columns []string) bool { return t.Members(columns) != nil }
+
 // Members returns the members that show columns, which are called by their own names; nil: one
 // is not shown.
 func (t *Table) Members(columns []string) []string {

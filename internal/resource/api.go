@@ -85,6 +85,8 @@ type Write struct {
 	// called for a create. nil: nobody asks.
 	Before func(*row.Shape, row.Values)
 
+	As *source.Session // who writes, to a database that has roles; nil: hotrow's own user
+
 	ReportTouched bool // asks for Result.Touched
 	Identify      bool // asks for Result.Mark
 }

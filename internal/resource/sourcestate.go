@@ -77,6 +77,7 @@ type sourceState struct {
 	name   string
 	source source.Source
 	domain *fresh.Domain
+	grants grants
 	disk   *tier.DiskSource // nil: there is no disk
 	log    *slog.Logger
 	opts   SourceOptions
@@ -175,6 +176,7 @@ func newSourceState(o SourceOptions, log *slog.Logger) *sourceState {
 		schemaStale: make(chan struct{}, 1),
 		looks:       source.NewFences(), wakeFences: source.NewFences(),
 	}
+	u.grants.of, _ = o.Source.(source.Granter)
 	u.born = monotonic()
 	u.lastRequest.Store(u.born)
 	return u

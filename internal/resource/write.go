@@ -105,7 +105,7 @@ func (f *revision) write(
 ) (written *source.Written, err error) {
 	change := &source.Write{
 		Op: w.Op, Key: w.Key, Input: w.Input, Identify: w.Identify,
-		Touch: h.touch,
+		Touch: h.touch, As: w.As,
 	}
 	err = f.sendWrite(ctx, func(ctx context.Context) error {
 		change.Check = f.checker(w)

@@ -20,6 +20,7 @@ type ManyWrite struct {
 	Most    int
 	Promise int
 	Single  bool
+	As      *source.Session // see Write.As
 }
 
 // ManyResult is what a ManyWrite did.
@@ -105,7 +106,7 @@ func (f *revision) writeMany(
 ) (written *source.ManyWritten, err error) {
 	change := &source.ManyWrite{Op: w.Op, Inputs: w.Inputs,
 		Where: w.Where, Present: w.Present, On: w.On, Most: w.Most, Promise: w.Promise,
-		Single: w.Single, Touch: h.touch}
+		Single: w.Single, Touch: h.touch, As: w.As}
 	err = f.sendWrite(ctx, func(ctx context.Context) error {
 		written, err = plan.WriteMany(ctx, change)
 		return err

@@ -32,6 +32,8 @@ type ManyWrite struct {
 	Single bool // one row is written, or none is
 
 	Touch func(changes []Change, at Position)
+
+	As *Session // who writes; nil: this user
 }
 
 // Present is what becomes of a row that is there when it is to be made.

@@ -303,6 +303,8 @@ type Write struct {
 	Touch func(changes []Change, at Position)
 
 	Identify bool // asks for Written.Mark, which may take another statement
+
+	As *Session // who writes; nil: this user
 }
 
 // Written is what a Write did.

@@ -30,6 +30,7 @@ type call struct {
 	private bool               // the answer is not for everybody
 	foreign bool               // a page of another origin writes, which is named
 	who     string             // the name of the principal, once it was asked for
+	sight   sight              // what the role may do with res, where that was looked up
 	from    *provenance        // what the resource has said; nil: it was not asked
 	budget  *front.ClientShare // the client's part of it; nil: nobody bounds the answer
 	claimed int64              // room for the answer
@@ -120,7 +121,11 @@ func (c *call) serve() (*answer, error) {
 		return nil, problem{kind: kindUnknownMethod}
 	}
 	if t.profile {
-		if c.res, err = c.o.find(t.name); err != nil {
+		find := c.o.find
+		if c.o.granted() {
+			find = c.findGranted
+		}
+		if c.res, err = find(t.name); err != nil {
 			return nil, err
 		}
 		return c.profile()

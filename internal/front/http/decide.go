@@ -35,7 +35,7 @@ func (o *settings) route(m *memo, p *peer, r *request, t *target) error {
 		return problem{kind: kindNotFound, detail: "nothing is served at this path"}
 	}
 	rest, profile := o.profilePath(path)
-	if err := m.demands(r, profile); err != nil {
+	if err := m.demands(o, r, profile); err != nil {
 		return err
 	}
 	if profile {
@@ -82,9 +82,9 @@ type question struct {
 
 // begin makes q a question for a resource that the rule protects. It is cleared in place: a
 // value made beside it and copied costs 15 ns more.
-func (q *question) begin(res *resource.Resource, rule resource.Rule) {
+func (q *question) begin(o *settings, res *resource.Resource, rule resource.Rule) {
 	*q = question{}
-	q.res, q.private, q.maxAge = res, rule != "public", -1
+	q.res, q.private, q.maxAge = res, rule != "public" || o.granted(), -1
 }
 
 // ask decides about a read of a document of a resource that the rule protects.
@@ -92,7 +92,7 @@ func (q *question) begin(res *resource.Resource, rule resource.Rule) {
 func (q *question) ask(
 	o *settings, m *memo, r *request, res *resource.Resource, rule resource.Rule, segment string,
 ) (err error) {
-	q.begin(res, rule)
+	q.begin(o, res, rule)
 	q.segment = segment
 	random := o.isRandom(segment)
 	if !random {
@@ -101,7 +101,7 @@ func (q *question) ask(
 		}
 	}
 	if q.private {
-		if q.who, err = m.pass(o, r, res.Name(), rule); err != nil {
+		if q.who, err = m.admit(o, r, res, rule); err != nil {
 			return err
 		}
 	}

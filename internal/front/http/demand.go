@@ -16,7 +16,7 @@ import (
 
 // demands refuses a request that asks, by a header, for what is not done here. In the profile
 // more is done.
-func (m *memo) demands(r *request, profile bool) error {
+func (m *memo) demands(o *settings, r *request, profile bool) error {
 	// Fast path: it asks for nothing of the kind.
 	if r.Prefer == nil && r.Profile == nil && r.IfRange == nil && r.http == nil {
 		return nil
@@ -24,6 +24,7 @@ func (m *memo) demands(r *request, profile bool) error {
 
 	// Slow path.
 	switch {
+	case profile && o.granted(): // findGranted reads which schema is meant
 	case r.Profile != nil && string(r.Profile) != onlyProfile:
 		if err := checkProfiles(row.Alias(r.Profile)); err != nil {
 			return err

@@ -77,6 +77,9 @@ type Options struct {
 	WriteTimeout time.Duration       // of one write in the database; 0: 30 s
 	CacheControl string              // of documents; "": "no-cache"
 	Postgrest    string              // the path of the profile of PostgREST: "/rest/v1"; "": none
+	Schemas      []string            // whose tables the profile has, with Roles; the first: usual
+	Roles        []string            // of the database, whose rights the profile keeps; nil: none
+	Anon         string              // which of Roles is that of who sends no token; "": none
 	Resttest     bool                // serve the paths of resttest, too
 	HSTS         bool                // tell browsers to come by HTTPS only; for HTTPS listeners
 	Unsent       *front.OutputBudget // bounds answers that clients do not read; stays; nil: its own

@@ -20,6 +20,7 @@ type holder struct {
 	front.Principal
 	client string // names who has watches
 	until  int64  // when it ends, in Unix seconds; 0: as long as its grounds hold
+	claims string // of a JWT, as JSON
 }
 
 // grounds are what it depends on whether a token is good. Others are another value.
@@ -119,7 +120,7 @@ func (m *memo) lookUp(o *settings, header, token string, now time.Time) (*holder
 	if err != nil {
 		return nil, refusedToken(err)
 	}
-	h := &holder{client: "jwt:" + c.Holder, until: c.Until}
+	h := &holder{client: "jwt:" + c.Holder, until: c.Until, claims: c.Text}
 	h.Name, h.Roles = jwtName, c.Roles
 	if len(h.Roles) == 0 {
 		h.Roles = o.anonymous

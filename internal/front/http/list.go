@@ -16,9 +16,9 @@ import (
 func (q *question) askList(
 	o *settings, m *memo, r *request, res *resource.Resource, rule resource.Rule, spec *querySpec,
 ) (err error) {
-	q.begin(res, rule)
+	q.begin(o, res, rule)
 	if q.private {
-		if q.who, err = m.pass(o, r, res.Name(), rule); err != nil {
+		if q.who, err = m.admit(o, r, res, rule); err != nil {
 			return err
 		}
 	}

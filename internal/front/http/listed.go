@@ -175,9 +175,9 @@ func (m *memo) spelling(r *request, of *media) string {
 func (q *question) askKept(
 	o *settings, m *memo, r *request, res *resource.Resource, rule resource.Rule,
 ) (err error) {
-	q.begin(res, rule)
+	q.begin(o, res, rule)
 	if q.private {
-		if q.who, err = m.pass(o, r, res.Name(), rule); err != nil {
+		if q.who, err = m.admit(o, r, res, rule); err != nil {
 			return err
 		}
 	}

@@ -112,6 +112,7 @@ func (c *call) refuse(err error) *answer {
 		return &answer{code: statusGone}
 	}
 	p := problemOf(err)
+	c.sight.scrub(c.res, err, &p)
 	if p.logged && c.h.logLimit.Allow(c.o.Now()) {
 		fields := []any{"method", front.Clip(c.r.Method, 64), "path",
 			front.Clip(string(c.r.Path), 1024), "status", p.kind.status, "err", err}

@@ -114,12 +114,15 @@ func appendCSV(dst []byte, shape *row.Shape, rows []source.Loaded) []byte {
 // profileList answers GET and HEAD of a collection in the profile.
 func (c *call) profileList() (a *answer, err error) {
 	q := &c.m.q
-	q.begin(c.res, c.res.Access().Read)
+	q.begin(c.o, c.res, c.res.Access().Read)
 	if c.private = q.private; q.private {
 		if q.who, err = c.m.pass(c.o, c.r, c.res.Name(), c.res.Access().Read); err != nil {
 			return nil, err
 		}
 		c.who = q.who
+		if c.sight, err = c.look(c.res); err != nil {
+			return nil, err
+		}
 	}
 	if specOf(c.res) == nil { // the database has not been reached since the start
 		return nil, problem{kind: kindUnavailable, logged: true}

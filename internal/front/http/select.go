@@ -3,6 +3,7 @@ package httpfront
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ func (c *call) selected(q *question) (*answer, error) {
 	if c.r.Method == http.MethodGet {
 		o.Range = string(c.r.Range)
 	}
-	o.Reads = c.mayEmbed
+	o.Reads, o.Sees = c.mayEmbed, c.sees()
 	access := c.res.AccessVersion() // before it is asked who may read
 	raw := string(c.r.Query)
 	profile := c.inProfile()
@@ -47,7 +48,7 @@ func (c *call) selected(q *question) (*answer, error) {
 	ask := &resource.ListAsk{Query: want, Pack: p.pack, Variant: p.variant(), Access: access}
 	if !profile { // there the event loop would find the same text in other words
 		ask.Raw = strings.Clone(c.m.spelling(c.r, q.media))
-		ask.Alone = want.Format == "" && alone
+		ask.Alone = want.Format == "" && alone && (!c.o.granted() || len(want.Embeds()) == 0)
 	}
 	return c.keptOrRead(q, want.Limit, ask)
 }
@@ -63,7 +64,28 @@ func (c *call) mayEmbed(name string) error {
 	if c.who == "" {
 		c.who = who
 	}
-	return err
+	switch {
+	case err != nil || !c.o.granted():
+		return err
+	case !c.inProfile():
+		return c.m.whole(c.ctx, c.o, c.r, res)
+	}
+	if _, err = c.look(res); err != nil {
+		return err
+	}
+	schema, _, _ := strings.Cut(res.Plan().Table().Name, ".")
+	if !slices.Contains(c.o.Schemas, schema) {
+		return noRights(c.r, name)
+	}
+	return nil
+}
+
+// sees returns what queries may know of tables, where the role does not see all of them.
+func (c *call) sees() func(*query.Table) *query.Table {
+	if c.sight.grants == nil {
+		return nil
+	}
+	return c.sight.sees
 }
 
 // coverEmbedded makes an answer private in which rows of a private resource are embedded.

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hotrow/hotrow/internal/dbtest"
 	"github.com/hotrow/hotrow/internal/eventloop"
 	"github.com/hotrow/hotrow/internal/front"
 	"github.com/hotrow/hotrow/internal/httpserve"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	waittest.SideBySide(4)
 	eventloop.PoisonBuffers()
 	// net/http waits half a second before it cuts a connection; that ends by itself.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+	goleak.VerifyTestMain(dbtest.Wrap(m), goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
 // siteTables is the database of a site.

@@ -95,7 +95,7 @@ func (c *call) ofMany(whole *request, number int, q string) (state, error) {
 	switch {
 	case err != nil:
 		return state{}, err
-	case t.kind != pathList && t.kind != pathDocument:
+	case t.kind != pathList && t.kind != pathDocument || t.profile:
 		return state{}, problem{kind: kindNotFound, detail: "this is no document and no list"}
 	}
 	if c.res, err = c.o.find(t.name); err != nil {
@@ -245,6 +245,9 @@ func (c *call) join(key row.Key, ask *resource.ListAsk) {
 		}
 	}
 	w.rule = c.res.Access().Read
+	if w.role, _ = c.m.role(c.o, c.r); w.role != "" {
+		_, w.rights = c.res.GrantsNow(w.role)
+	}
 	if who := c.m.who; who != nil {
 		w.s.grounds, w.s.until = c.m.grounds, who.until
 	}

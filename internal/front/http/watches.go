@@ -62,6 +62,8 @@ type watcher struct {
 	q      string        // as it was asked for beside others; "": alone
 	number int           // among them
 	rule   resource.Rule // by which it may be read
+	role   string        // whose rights it is read by; "": no role decides
+	rights any           // see resource.Resource.GrantsNow
 
 	// What follows is guarded by watches.mu.
 	topic *topic
@@ -318,6 +320,12 @@ func (s *stream) allowed(o *settings) bool {
 		res := w.topic.res
 		now, ok := o.Resources.Lookup(res.Name())
 		if !ok || now != res || res.Access().Read != w.rule {
+			return false
+		}
+		if w.role == "" {
+			continue
+		}
+		if _, rights := res.GrantsNow(w.role); rights != w.rights {
 			return false
 		}
 	}

@@ -100,6 +100,9 @@ func (c *call) write(w resource.Write, m *media) (*answer, error) {
 	w.IfNoneMatch = cond.noneMatch
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.o.WriteTimeout)
 	defer cancel()
+	if w.As, err = c.session(); err != nil {
+		return nil, err
+	}
 	res, err := c.res.Write(ctx, w)
 	if err != nil {
 		return nil, err

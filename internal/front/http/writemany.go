@@ -63,6 +63,9 @@ func (c *call) writeMany(op source.Op) (*answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.o.WriteTimeout)
 	defer cancel()
+	if w.As, err = c.session(); err != nil {
+		return nil, err
+	}
 	done, err := c.res.WriteMany(ctx, *w)
 	if err != nil {
 		return nil, err
@@ -87,7 +90,7 @@ func (c *call) reread(q *manyQuery, rows []source.Loaded) ([]byte, error) {
 		raw += url.QueryEscape(`"` + key + `"`)
 		places[rows[i].Key] = i
 	}
-	want, err := c.res.Query(raw+")", query.Options{Reads: c.mayEmbed})
+	want, err := c.res.Query(raw+")", query.Options{Reads: c.mayEmbed, Sees: c.sees()})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 		w.Present = source.PresentStays
 	}
 	if op != source.OpDelete {
-		if w.Inputs, err = c.rows(shape, q); err != nil {
+		if w.Inputs, err = c.rows(op, shape, q); err != nil {
 			return nil, err
 		}
 		if op == source.OpMerge && len(w.Inputs) != 1 {
@@ -150,7 +153,7 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 		}
 		return w, nil
 	}
-	if w.Where, err = c.res.Query(q.where, query.Options{}); err != nil {
+	if w.Where, err = c.res.Query(q.where, query.Options{Sees: c.sees()}); err != nil {
 		return nil, err
 	}
 	if len(w.Where.Where) == 0 {
@@ -167,7 +170,7 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 // putsKey refuses a PUT that does not say by its filters which row is meant, or whose body has
 // another key.
 func (c *call) putsKey(q *manyQuery, w *resource.ManyWrite) error {
-	where, err := c.res.Query(q.where, query.Options{})
+	where, err := c.res.Query(q.where, query.Options{Sees: c.sees()})
 	if err != nil {
 		return err
 	}
@@ -240,7 +243,7 @@ func (c *call) manyQuery(op source.Op) (*manyQuery, error) {
 
 // choose reads which members the answer has, in which order.
 func (c *call) choose(op source.Op, q *manyQuery, raw string) (err error) {
-	if raw == "" && q.order == "" {
+	if raw == "" && q.order == "" && !c.sight.narrows(c.res.Plan().Table()) {
 		return nil
 	}
 	if raw == "" {
@@ -250,7 +253,7 @@ func (c *call) choose(op source.Op, q *manyQuery, raw string) (err error) {
 	if q.order != "" {
 		text += "&order=" + q.order
 	}
-	q.chosen, err = c.res.Query(text, query.Options{Reads: c.mayEmbed})
+	q.chosen, err = c.res.Query(text, query.Options{Reads: c.mayEmbed, Sees: c.sees()})
 	if err != nil {
 		return err
 	}
@@ -327,7 +330,7 @@ func (q *manyQuery) applied() string {
 }
 
 // rows reads the documents of the body.
-func (c *call) rows(shape *row.Shape, q *manyQuery) ([]*row.Input, error) {
+func (c *call) rows(op source.Op, shape *row.Shape, q *manyQuery) ([]*row.Input, error) {
 	name, coding := c.r.contentType()
 	format, ok := bodyFormat(name, false)
 	if !ok || format != row.FormatJSON || coding != "" && coding != "identity" {
@@ -335,6 +338,9 @@ func (c *call) rows(shape *row.Shape, q *manyQuery) ([]*row.Input, error) {
 	}
 	body, err := c.body()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.unseen(op, body, q); err != nil {
 		return nil, err
 	}
 	list, err := shape.DecodeRows(body, q.columns)

@@ -129,6 +129,9 @@ type Transaction struct {
 	Again    bool // it is a whole new try
 	Identify bool // asks for Committed.Mark
 
+	// As is who changes rows; nil: this user. Whatever only reads is this user's.
+	As *source.Session
+
 	// Touch is told the changes by a database whose Dialect.ReportsChanges.
 	Touch func([]source.Change, source.Position)
 }

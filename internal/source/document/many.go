@@ -55,7 +55,7 @@ func (p *Plan) WriteMany(
 		return wr.run(ctx)
 	}
 	for try := 1; ; try++ {
-		t := &Transaction{Run: run, Again: try > 1, Touch: w.Touch}
+		t := &Transaction{Run: run, Again: try > 1, Touch: w.Touch, As: w.As}
 		done, retry, err := p.db.Transact(ctx, t)
 		if err == nil {
 			return wr.result(done.Position), nil

@@ -101,7 +101,7 @@ func (p *Plan) writeOnce(
 			before: make(map[*Node]images), parents: make(map[*Node][]row.Key)}
 		return wr.run(ctx)
 	}
-	t := &Transaction{Run: run, Again: again, Touch: w.Touch, Identify: w.Identify}
+	t := &Transaction{Run: run, Again: again, Touch: w.Touch, Identify: w.Identify, As: w.As}
 	done, retry, err := p.db.Transact(ctx, t)
 	if err != nil {
 		return nil, wr.again(err, retry), err

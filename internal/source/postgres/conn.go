@@ -15,6 +15,7 @@ import (
 type engineConn struct {
 	conn *pgx.Conn
 	end  *seenEnd // of what is read; nil: nobody asks
+	as   *actor   // who changes rows; nil: this user
 }
 
 // A seenEnd is a place in the log that nothing is behind which the last statement has seen.
@@ -82,6 +83,9 @@ func (e *seenEnd) read(ctx context.Context, conn *pgx.Conn) error {
 func (c engineConn) Query(
 	ctx context.Context, st *document.Statement, args []any, each func(document.Row) error,
 ) error {
+	if err := c.as.takeFor(ctx, c.conn, st.SQL); err != nil {
+		return err
+	}
 	params := append(make([]any, 0, 1+len(args)), binaryResults)
 	sql := st.SQL
 	if c.end != nil {
@@ -110,6 +114,9 @@ func (c engineConn) Query(
 func (c engineConn) Exec(
 	ctx context.Context, st *document.Statement, args []any,
 ) (int64, error) {
+	if err := c.as.takeFor(ctx, c.conn, st.SQL); err != nil {
+		return 0, err
+	}
 	tag, err := c.conn.Exec(ctx, st.SQL, args...)
 	return tag.RowsAffected(), c.unheld(err, args)
 }

@@ -99,8 +99,15 @@ func transact(
 	if err != nil {
 		return done, died(conn, err), err
 	}
-	if err = t.Run(ctx, engineConn{conn: conn}); err == nil && t.Identify {
+	as, err := enter(ctx, conn, t.As)
+	if err == nil {
+		err = t.Run(ctx, engineConn{conn: conn, as: as})
+	}
+	if err == nil && t.Identify {
 		done.Mark, err = markOf(ctx, tx)
+	}
+	if err == nil { // what was put off to the end is the role's, too
+		err = as.take(ctx, conn, true)
 	}
 	if err == nil {
 		err = commitTx(ctx, tx)
