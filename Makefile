@@ -60,8 +60,9 @@ vulnerabilities: ## known ones in what the program and the client call; needs vu
 # Each change passes make test, in a quarter of an hour on two processors. Of tests that take
 # longest it has a part: every third question of the browser's, states of the freshness protocol
 # but for four scenarios of hundreds of thousands, a burst of writes of four thousand rows, arrays
-# of seven types, two of three widths of a page, a part of the statements that triggers tell of.
-# make test-long has all of it: what waittest.Long() makes longer. CI runs both.
+# of seven types, two of three widths of a page, a part of the statements that triggers tell of,
+# readers that leave the processors to others.
+# make test-long has all of it: what waittest.Long() makes longer, before a release.
 .PHONY: test
 test: deps vet lint ## everything that a change must pass (a quarter of an hour)
 	scripts/test $(TESTFLAGS)

@@ -92,13 +92,20 @@ func newVersions() *Versions {
 	}
 }
 
+// fewSlots are not worth a mapping of their own.
+const fewSlots = 1 << 12
+
 // Slots sets how many slots the tags of lists share, at least n. It is called before
-// the domain has any table. They are outside Go's heap, if the system has room there: on it,
+// the domain has any table. Many are outside Go's heap, if the system has room there: on it,
 // slots that nobody has used would let the collector wait for as much garbage.
 func (d *Domain) Slots(n int) {
 	k := 1
 	for k < n {
 		k *= 2
+	}
+	if k <= fewSlots {
+		d.versions.slots = make([]atomic.Uint64, k)
+		return
 	}
 	words, err := arena.NewWords(k)
 	if err != nil {

@@ -221,7 +221,7 @@ func TestStressPostgres_Herd_Storm(t *testing.T) {
 	for range 8 {
 		c := s.connect()
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for testbed.Breathe(ctx) {
 				a, err := c.get("/flat/1")
 				if err != nil || a.code != 200 || !strings.HasPrefix(string(a.body), `{"id":1,"value":`) {
 					wrong.Add(1)

@@ -71,7 +71,7 @@ func (rs *readers) run(ctx context.Context, wg *sync.WaitGroup, n int) {
 	for i := range n {
 		c := rs.stand.road(i)
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for testbed.Breathe(ctx) {
 				if i%2 == 1 {
 					rs.wire.Add(1)
 				}

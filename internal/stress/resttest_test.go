@@ -71,7 +71,7 @@ func rush(h *seedHouse, see func(d dept) error) (reads int64) {
 	for range 6 {
 		c := h.connect()
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for testbed.Breathe(ctx) {
 				a, err := c.get("/depts/10")
 				if err == nil && a.code != 200 {
 					err = fmt.Errorf("status %d: %s", a.code, a.body)

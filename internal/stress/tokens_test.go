@@ -181,7 +181,7 @@ func tokensBesideWriters(t *testing.T, nodes [2]*stand, write func(ctx context.C
 	for range 4 {
 		from, to := nodes[0].connect(), nodes[1].connect()
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for testbed.Breathe(ctx) {
 				if rand.IntN(2) == 0 {
 					from, to = to, from
 				}

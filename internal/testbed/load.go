@@ -40,6 +40,15 @@ func Work(t testing.TB, d time.Duration, parts ...*atomic.Int64) {
 	})
 }
 
+// Breathe reports whether ctx goes on. What asks in a loop leaves most of the processors to what
+// runs beside it, but in the long form of tests, which asks as often as it can.
+func Breathe(ctx context.Context) bool {
+	if waittest.Long() {
+		return ctx.Err() == nil
+	}
+	return Pause(ctx, time.Millisecond)
+}
+
 // Pause waits for d, or for the end of ctx, and reports whether ctx goes on.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

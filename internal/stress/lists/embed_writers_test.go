@@ -48,7 +48,7 @@ func TestStress_EmbedsBesideWriters(t *testing.T) {
 		})
 		for range 3 {
 			wg.Go(func() {
-				for ctx.Err() == nil {
+				for testbed.Breathe(ctx) {
 					i := rand.IntN(len(asks))
 					a, err := b.embedAsk(ctx, i, asks[i], resource.Options{})
 					if err != nil && ctx.Err() == nil && source.ClassOf(err) != source.Unavailable {

@@ -251,7 +251,7 @@ func TestStress_PathsBesideWriters(t *testing.T) {
 		for r := range 4 {
 			wg.Go(func() {
 				rng := rand.New(rand.NewPCG(3, uint64(r)))
-				for ctx.Err() == nil {
+				for testbed.Breathe(ctx) {
 					of, key := "home", row.Key(fmt.Sprint(1+rng.IntN(accounts)))
 					if rng.IntN(2) == 0 {
 						of = "likes_of"

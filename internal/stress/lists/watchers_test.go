@@ -136,7 +136,7 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 			clients[i] = k
 			wg.Go(func() { k.hear(ctx) })
 			wg.Go(func() {
-				for ctx.Err() == nil {
+				for testbed.Breathe(ctx) {
 					err := k.get(ctx, row.Key(fmt.Sprint(1+rand.IntN(8))),
 						representations[rand.IntN(len(representations))])
 					if err != nil && ctx.Err() == nil && source.ClassOf(err) != source.Unavailable {
@@ -144,7 +144,6 @@ func TestStress_WatchersKeepNothingStale(t *testing.T) {
 						return
 					}
 					answers.Add(1)
-					testbed.Pause(ctx, 50*time.Microsecond)
 				}
 			})
 		}
