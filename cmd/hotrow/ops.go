@@ -186,7 +186,7 @@ func (s *server) snapshot() ops.Snapshot {
 	}
 	snap.Unsent = ops.Unsent(s.unsent.Stats())
 	snap.Watches = ops.Watches(s.front.Watches())
-	snap.JWT = s.jwtSnapshot()
+	snap.JWT, snap.Fallback = s.jwtSnapshot(), s.fallbackSnapshot()
 	snap.Copies = ops.Copies{Made: st.Copies.Made, Refused: st.Copies.Refused,
 		Dropped: st.Copies.Dropped, Late: st.Copies.Late}
 	snap.Tiers = []ops.Tier{memoryTier(s.memory)}

@@ -116,6 +116,7 @@ type server struct {
 	hot        *hotkeys.Keys
 	tokens     front.Tokens
 	jwt        atomic.Pointer[jwt.Verifier] // nil: there are no JWTs
+	behind     atomic.Pointer[behindServer] // nil: there is no fallback
 	cert       front.Certificate
 	front      *httpfront.Handler
 	site       *httpserve.Site // nil: HTTP is off
@@ -372,8 +373,8 @@ func (s *server) frontOptions(cfg *config.Config) httpfront.Options {
 		CacheControl: cfg.HTTP.CacheControl,
 		Postgrest:    cfg.HTTP.Postgrest.Path, Schemas: cfg.HTTP.Postgrest.Schemas,
 		Roles: cfg.HTTP.Postgrest.Known(), Anon: cfg.HTTP.Postgrest.Anon,
-		Resttest: cfg.HTTP.Compat == "resttest",
-		HSTS:     cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
+		Fallback: s.fallback(cfg), Resttest: cfg.HTTP.Compat == "resttest",
+		HSTS: cfg.HTTP.TLS.HSTS, Compression: cfg.HTTP.Codings(), Log: s.log,
 		Access: s.access, Unsent: s.unsent, Trace: s.tracer, Pages: s.pages(cfg),
 	}
 }

@@ -132,6 +132,7 @@ func Default() *Config {
 			Compression:     []string{"zstd", "gzip"},
 			CacheControl:    "no-cache",
 			Compat:          "none",
+			Postgrest:       Profile{Fallback: Fallback{Headers: []string{}}},
 			CORS:            CORS{Origins: []Origin{}},
 			TLS:             TLS{MinVersion: "1.2"},
 		},

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/hotrow/hotrow/internal/fallback"
 )
 
 // Profile is what clients of PostgREST find, beside the paths that are hotrow's own.
@@ -15,6 +19,8 @@ type Profile struct {
 	Schemas []string `yaml:"schemas,omitempty" one:"true"`
 	Roles   []string `yaml:"roles,omitempty" one:"true"` // which tokens may name
 	Anon    string   `yaml:"anon,omitempty"`             // of who sends no token; "": nobody may
+
+	Fallback Fallback `yaml:"fallback"`
 }
 
 // Granted reports whether the roles of the database decide who may do what.
@@ -36,6 +42,33 @@ func (c *Config) Anonymous() string {
 	return c.Auth.JWT.Anonymous
 }
 
+// Fallback is a PostgREST that answers in the profile what hotrow does not.
+type Fallback struct {
+	URL       string   `yaml:"url" empty:"plain"` // "": there is none
+	Headers   []string `yaml:"headers"`           // of requests, besides those that it always gets
+	Costly    bool     `yaml:"costly"`            // lists that no index answers
+	Monotonic bool     `yaml:"monotonic"`         // what it has shown is in later answers of ours
+}
+
+// On reports whether there is one.
+func (f *Fallback) On() bool { return f.URL != "" }
+
+// FallbackSource returns the source whose database the fallback is in front of: the one that is
+// PostgreSQL. "": there are none, or several.
+func (c *Config) FallbackSource() string {
+	found := ""
+	for _, name := range sortedKeys(c.Sources) {
+		if c.Sources[name].Driver() != "postgres" {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = name
+	}
+	return found
+}
+
 // takes reports whether a resource of this name would be in the way of the profile.
 func (p Profile) takes(name string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(p.Path, "/"), "/")
@@ -51,6 +84,7 @@ func (v *validator) profile() {
 	if p.Granted() {
 		v.granted()
 	}
+	v.fallback()
 	switch {
 	case p.Path == "":
 		return
@@ -93,4 +127,52 @@ func (v *validator) granted() {
 				" own: leave roles and anon out, access: says who may", name)
 		}
 	}
+}
+
+// fallback checks what is relayed to where.
+func (v *validator) fallback() {
+	const at = "http.postgrest.fallback"
+	f := &v.c.HTTP.Postgrest.Fallback
+	if !f.On() {
+		if len(f.Headers) > 0 || f.Costly || f.Monotonic {
+			v.addf(at+".url", "the rest of http.postgrest.fallback needs it")
+		}
+		return
+	}
+	u, err := fallback.Parse(f.URL)
+	switch {
+	case err != nil:
+		v.addf(at+".url", "%v", err)
+	case v.c.HTTP.Postgrest.Path == "":
+		v.addf(at+".url", "needs http.postgrest.path: only what is asked there is relayed")
+	case u.Host == v.c.HTTP.Listen.Address:
+		v.addf(at+".url", "is hotrow itself (http.listen): want the URL of a PostgREST")
+	case v.c.FallbackSource() == "":
+		v.addf(at+".url", "needs one source that is PostgreSQL, with the database of the fallback")
+	}
+	seen := make(map[string]bool)
+	for i, name := range f.Headers {
+		here := fmt.Sprintf("%s.headers[%d]", at, i)
+		key := http.CanonicalHeaderKey(name)
+		switch {
+		case !isHeaderName(name):
+			v.addf(here, "%q is not the name of a header", name)
+		case fallback.Withheld(name):
+			v.addf(here, "%s is never relayed: it is hotrow's, or of the connection", key)
+		case seen[key]:
+			v.addf(here, "%s is there twice", key)
+		}
+		seen[key] = true
+	}
+}
+
+// isHeaderName reports whether a header may have this name: letters, digits, - and _.
+func isHeaderName(name string) bool {
+	for i := range len(name) {
+		b := name[i]
+		if b != '-' && b != '_' && (b|0x20 < 'a' || b|0x20 > 'z') && (b < '0' || b > '9') {
+			return false
+		}
+	}
+	return name != ""
 }

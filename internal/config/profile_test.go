@@ -51,3 +51,34 @@ func TestProfile_Roles(t *testing.T) {
 		}
 	}
 }
+
+func TestProfile_Fallback(t *testing.T) {
+	t.Parallel()
+	const pg = "sources: {main: {url: \"postgres://a/b\"}}\n"
+	ask := func(profile string) string { return "http: {postgrest: {" + profile + "}}\n" }
+	good := mustLoad(t, pg+ask("path: /rest/v1, fallback: {url: \"http://127.0.0.1:3000\", headers: [X-Tenant], "+
+		"costly: true, monotonic: true}")+"resources: {a: {table: a, fallback: false}, b: {table: b}}\n")
+	if f := good.HTTP.Postgrest.Fallback; !f.On() || !f.Costly || !f.Monotonic || f.Headers[0] != "X-Tenant" ||
+		good.FallbackSource() != "main" || good.Resources["a"].Fallback || !good.Resources["b"].Fallback {
+		t.Errorf("%+v", good.HTTP.Postgrest)
+	}
+	const to = "fallback: {url: \"http://127.0.0.1:3000\""
+	for in, want := range map[string]string{
+		pg + ask("fallback: {costly: true}"): "http.postgrest.fallback.url: the rest of",
+		pg + ask(to+"}"):                     "needs http.postgrest.path",
+		pg + ask("path: /a, fallback: {url: \"http://127.0.0.1:8080\"}"):       "is hotrow itself",
+		pg + ask("path: /a, fallback: {url: \"ftp://a\"}"):                     "want http or https",
+		pg + ask("path: /a, "+to+", headers: [Cookie]}"):                       "headers[0]: Cookie is never relayed",
+		pg + ask("path: /a, "+to+", headers: [X-Forwarded-For]}"):              "headers[0]: X-Forwarded-For is never",
+		pg + ask("path: /a, "+to+", headers: [a, A]}"):                         "headers[1]: A is there twice",
+		pg + ask("path: /a, "+to+", headers: [\"a b\"]}"):                      "is not the name of a header",
+		"sources: {main: {url: \"sqlite:a.db\"}}\n" + ask("path: /a, "+to+"}"): "needs one source that is PostgreSQL",
+		"sources: {main: {url: \"postgres://a/b\"}, other: {url: \"postgres://a/c\"}}\n" +
+			ask("path: /a, "+to+"}"): "needs one source that is PostgreSQL",
+	} {
+		_, _, err := load("hotrow.yaml", in, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", in, err, want)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type Resource struct {
 	TTL            Duration          `yaml:"ttl" range:"0s..168h"`
 	Warm           Warm              `yaml:"warm,omitempty"`
 	KV             ResourceKV        `yaml:"kv,omitempty"`
+	Fallback       bool              `yaml:"fallback"`
 	OnLag          string            `yaml:"on_lag,omitempty" oneof:"stale bypass fail"`
 
 	// HideSecrets leaves out columns whose names look like those of secrets.
@@ -133,6 +134,8 @@ func (r *Resource) setDefaults() {
 		RLS:     "refuse",
 		Lists:   Lists{MaxLimit: 1000, Guard: "refuse"},
 		Access:  Access{Read: "public", Write: "none"},
+
+		Fallback: true,
 	}
 }
 

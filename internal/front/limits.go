@@ -38,6 +38,7 @@ const (
 	WriteWait     = 30 * time.Second // the same of a write
 	PositionWait  = 2 * time.Second  // for a position, in a command of Redis
 	LinksWait     = 10 * time.Second // of a redirect for the database: visitors do not wait longer
+	RelayFence    = time.Second / 4  // of what was relayed, to be seen in all answers
 	ExampleWait   = 2 * time.Second  // of the index for its examples, which it can do without
 	RandomKeys    = 100_000          // that resttest's random key is one of: they are kept
 	RandomWait    = 30 * time.Second // of reading them

@@ -104,7 +104,7 @@ func TestMetrics_PromtoolHasNoObjection(t *testing.T) {
 		Wire: new(Wire), RESP: new(RESP), Memcache: new(Memcache), Links: new(Links),
 		SQL: &SQL{Logins: map[string]uint64{"open": 1}, Cancels: map[string]uint64{"passed": 1},
 			Reasons: []SQLReason{{Reason: "eligible"}}},
-		JWT:   &JWT{Fetches: 1},
+		JWT: &JWT{Fetches: 1}, Fallback: new(Fallback),
 		Spans: new(Spans), HTTP: []HTTP{{Listener: "http"}}, Refused: []Refused{{Listener: "http"}},
 	}
 	port := New(Options{Version: "1", Stats: func() Snapshot { return s },

@@ -88,6 +88,9 @@ const (
 	jwtFetches
 	jwtFetchFailing
 	jwtKeysAge
+	fallbackRequests
+	fallbackUnderWay
+	fallbackLeft
 	traceSpans
 	refusedConnections
 	httpConnections
@@ -271,6 +274,12 @@ func careFamilies() map[metricID]family {
 			"Requests for the set of keys that failed since one did not."},
 		jwtKeysAge: {"jwt_keys_age_seconds", gauge, nil,
 			"Time since the set of keys was fetched; after a day it is worth nothing."},
+		fallbackRequests: {"http_fallback_requests_total", counter, []string{"result"},
+			"Requests that were relayed to http.postgrest.fallback, by what came of them."},
+		fallbackUnderWay: {"http_fallback_requests", gauge, nil,
+			"Requests to http.postgrest.fallback that are under way."},
+		fallbackLeft: {"http_fallback_left_alone", gauge, nil,
+			"1 while http.postgrest.fallback is not asked, for it has failed several times."},
 	}
 }
 

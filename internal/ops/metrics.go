@@ -76,6 +76,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.value(httpWatchEvents, float64(s.Watches.Events))
 	e.value(httpWatchesRefused, float64(s.Watches.Refused))
 	e.jwt(s.JWT)
+	e.fallback(s.Fallback)
 	e.http(s.HTTP)
 	if s.Wire != nil {
 		e.wire(s.Wire)

@@ -75,6 +75,9 @@ var frozen = []string{
 	"hotrow_http2_refused_total counter listener",
 	"hotrow_http2_streams_total counter listener",
 	"hotrow_http_connections gauge listener,version",
+	"hotrow_http_fallback_left_alone gauge ",
+	"hotrow_http_fallback_requests gauge ",
+	"hotrow_http_fallback_requests_total counter result",
 	"hotrow_http_watch_events_total counter ",
 	"hotrow_http_watches gauge ",
 	"hotrow_http_watches_refused_total counter ",
@@ -151,6 +154,7 @@ func everything() Snapshot {
 	return Snapshot{
 		JWT: &JWT{Good: 5, Refused: map[string]uint64{"expired": 2}, Keys: 3, Fetches: 9, Failed: 4, Failing: 1,
 			Age: time.Minute},
+		Fallback: &Fallback{Answered: 4, Away: 1, UnderWay: 1, Open: true},
 		Requests: []Requests{{Proto: "http", Resource: "depts",
 			Codes: map[string]uint64{"200": 9, "404": 1}, Duration: h}},
 		Resources: []Resource{{Name: "depts", Source: "main", Fills: Fills{Discarded: 4},

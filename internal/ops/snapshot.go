@@ -27,6 +27,7 @@ type Snapshot struct {
 	Refused      []Refused // by listener
 	Watches      Watches
 	JWT          *JWT      // nil: there are none
+	Fallback     *Fallback // nil: there is none
 	HTTP         []HTTP    // by listener
 	Wire         *Wire     // nil: it is not served
 	RESP         *RESP     // nil: it is not served

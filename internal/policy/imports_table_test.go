@@ -19,7 +19,7 @@ var house = []room{
 		knows: []string{"config", "demo", "load", "webpage", "ops", "proxy",
 			"front/http", "front/wire", "front/resp", "front/memcache", "front/sql", "front/kv", "front", "admit",
 			"sqlcache", "openapi",
-			"httpserve", "httprule", "accesslog", "jwt", "resource", "hotkeys", "trace", "tier", "source",
+			"httpserve", "httprule", "accesslog", "jwt", "fallback", "resource", "hotkeys", "trace", "tier", "source",
 			"source/sqlite", "source/postgres", "source/mysql",
 			"source/memcached", "row", "workers", "supervisor", "links/transfer", "front/links", "links", "links/api",
 			"links/page", "links/clicklog", "links/clicks", "links/schema"},
@@ -32,7 +32,7 @@ var house = []room{
 		dir: "internal/testbed",
 		knows: []string{"waittest", "front/http", "httpserve", "resource", "tier", "source", "source/sqlite",
 			"source/postgres", "source/mysql"},
-		tests: []string{"github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
+		tests: []string{"dbtest", "fallback", "github.com/jackc/pgx", "github.com/go-sql-driver/mysql"},
 		tool:  true,
 	},
 	{
@@ -81,7 +81,7 @@ var house = []room{
 	},
 	{
 		dir:   "internal/config",
-		knows: []string{"resource", "source", "tier", "row", "jwt"},
+		knows: []string{"resource", "source", "tier", "row", "jwt", "fallback"},
 		heavy: []string{"github.com/goccy/go-yaml"},
 		tests: []string{"tlstest"},
 	},
@@ -189,8 +189,8 @@ var house = []room{
 	},
 	{
 		dir: "internal/front/http",
-		knows: []string{"explore", "openapi", "webpage", "front", "jwt", "httpserve", "httprule", "accesslog",
-			"trace", "workers",
+		knows: []string{"explore", "openapi", "webpage", "front", "fallback", "jwt", "httpserve", "httprule",
+			"accesslog", "trace", "workers",
 			"eventloop", "wire/http1", "resource", "source", "query", "row"},
 		tests: []string{"admit", "dbtest", "front/fronttest", "tlstest", "source/sqlite",
 			"source/postgres", "fresh",
@@ -251,6 +251,7 @@ var house = []room{
 		knows: []string{"front", "eventloop", "wire/http1", "wire/http2"},
 		tests: []string{"tlstest", "golang.org/x/net/http2"},
 	},
+	{dir: "internal/fallback", tests: []string{"waittest"}},
 	{dir: "internal/jwt", tests: []string{"github.com/golang-jwt/jwt"}},
 	{dir: "internal/httprule", knows: []string{"front"}},
 	{

@@ -144,10 +144,10 @@ func (p *parser) embed(alias, name, rest string) (m Member, after string, err er
 		return m, "", notSelected("(" + rest)
 	}
 	if p.depth == MaxEmbedDepth {
-		return m, "", syntax("rows are embedded at most "+strconv.Itoa(MaxEmbedDepth)+" deep", "")
+		return m, "", beyond("rows are embedded at most "+strconv.Itoa(MaxEmbedDepth)+" deep", "")
 	}
 	if *p.embedded++; *p.embedded > MaxEmbeds {
-		return m, "", syntax("a query embeds at most "+strconv.Itoa(MaxEmbeds)+" tables", "")
+		return m, "", beyond("a query embeds at most "+strconv.Itoa(MaxEmbeds)+" tables", "")
 	}
 	if e.Relation, err = p.related(name, hint); err != nil {
 		return m, "", err
@@ -366,7 +366,7 @@ func (p *parser) complete() error {
 		if text, ok := sub.given["limit"]; ok {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > MaxEmbedded || text[0] == '+' {
-				return syntax(clip(m.Name)+".limit must be a number from 0 to "+
+				return beyond(clip(m.Name)+".limit must be a number from 0 to "+
 					strconv.Itoa(MaxEmbedded)+", not "+clip(text), "")
 			}
 			sub.q.Limit = n

@@ -24,6 +24,7 @@ type Error struct {
 	Message string // one sentence that names what and where
 	Detail  string
 	Hint    string
+	Bound   bool // a bound of ours is in the way, and not the grammar
 }
 
 // Error returns the message.
@@ -32,6 +33,11 @@ func (e *Error) Error() string { return e.Message }
 // syntax returns the error of a query that the grammar does not have.
 func syntax(message, hint string) *Error {
 	return &Error{Code: CodeSyntax, Message: message, Hint: hint}
+}
+
+// beyond returns the error of a query that a bound of ours is in the way of.
+func beyond(message, hint string) *Error {
+	return &Error{Code: CodeSyntax, Message: message, Hint: hint, Bound: true}
 }
 
 // clip returns s for an error, shortened if it is long.

@@ -67,7 +67,7 @@ func cutQuoted(s string) (text, rest string, ok bool) {
 // members reads "(term,term)" and what follows it. depth is that of the group.
 func (p *parser) members(name, s string, depth int) (terms []Term, rest string, err error) {
 	if depth > MaxDepth {
-		return nil, "", syntax("groups are at most "+strconv.Itoa(MaxDepth)+" deep", "")
+		return nil, "", beyond("groups are at most "+strconv.Itoa(MaxDepth)+" deep", "")
 	}
 	s, ok := strings.CutPrefix(strings.TrimLeft(s, " "), "(")
 	if !ok {
@@ -135,7 +135,7 @@ func (p *parser) comparison(
 		return term, "", err
 	}
 	if *p.count++; *p.count > MaxTerms {
-		return term, "", syntax("a query has at most "+strconv.Itoa(MaxTerms)+" conditions", "")
+		return term, "", beyond("a query has at most "+strconv.Itoa(MaxTerms)+" conditions", "")
 	}
 	s, term.Not = strings.CutPrefix(s, "not.")
 	word, operand, ok := strings.Cut(s, ".")
@@ -223,7 +223,7 @@ func (p *parser) operands(
 		longest = MaxKeys
 	}
 	if len(items) > longest {
-		return term, "", syntax("more than "+strconv.Itoa(longest)+" values of "+clip(c.Member),
+		return term, "", beyond("more than "+strconv.Itoa(longest)+" values of "+clip(c.Member),
 			"ask in several requests")
 	}
 	for i, item := range items {

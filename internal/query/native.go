@@ -219,7 +219,7 @@ func (r *contentReader) text(end string) (text string, quoted bool) {
 // value returns the canonical text of an element or a bound.
 func (r *contentReader) value(text string) string {
 	if r.items++; r.items > MaxItems && r.err == nil {
-		r.err = syntax("more than "+strconv.Itoa(MaxItems)+" values of "+clip(r.c.Member), "")
+		r.err = beyond("more than "+strconv.Itoa(MaxItems)+" values of "+clip(r.c.Member), "")
 	}
 	value, err := r.elem.operand(Eq, text)
 	if err != nil && r.err == nil {

@@ -219,7 +219,7 @@ func (p *parser) window(header string) error {
 		case err == nil && n < 0:
 			return unsatisfiable("Limit should be greater than or equal to zero.")
 		case err != nil || n > longest || text[0] == '+':
-			return syntax("limit must be a number from 0 to "+strconv.Itoa(longest)+", not "+
+			return beyond("limit must be a number from 0 to "+strconv.Itoa(longest)+", not "+
 				clip(text), "")
 		}
 		q.Limit = n
@@ -234,7 +234,7 @@ func (p *parser) window(header string) error {
 			return nil
 		}
 		if err != nil || n > MaxOffset || text[0] == '+' {
-			return syntax("offset must be a number up to "+strconv.Itoa(MaxOffset)+", not "+
+			return beyond("offset must be a number up to "+strconv.Itoa(MaxOffset)+", not "+
 				clip(text), "pages by after= have no such bound: order by columns whose values a "+
 				"page can begin behind, not by very long texts")
 		}
@@ -263,7 +263,7 @@ func (q *Query) narrow(header string, limited bool, longest int) error {
 		return nil
 	}
 	if from > MaxOffset {
-		return syntax("the Range begins after row "+strconv.Itoa(MaxOffset),
+		return beyond("the Range begins after row "+strconv.Itoa(MaxOffset),
 			"a page by after= has no such bound: follow the Link header")
 	}
 	begin := max(q.Offset, from)

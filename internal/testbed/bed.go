@@ -29,6 +29,7 @@ type Plan struct {
 	// large, and commits all the time.
 	DiskMax int64
 	Change  func(*resource.SourceOptions)
+	Front   func(*httpfront.Options)
 }
 
 // A Bed is hotrow as it is served: HTTP on a socket, the core, a database.
@@ -78,7 +79,7 @@ func Over(t testing.TB, src source.Source, p Plan) *Bed {
 			t.Error(err)
 		}
 	})
-	s.serve()
+	s.serve(p.Front)
 	if p.Mode != source.FeedNone {
 		waittest.Until(t, "fresh feed", func() bool { return s.Fresh() })
 	}
@@ -119,15 +120,18 @@ func (s *Bed) Recalled() uint64 {
 }
 
 // serve answers HTTP on a port of its own.
-func (s *Bed) serve() {
+func (s *Bed) serve(change func(*httpfront.Options)) {
 	s.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		s.T.Fatal(err)
 	}
 	s.Addr = listener.Addr().String()
-	site, err := httpfront.Serve(listener,
-		httpfront.New(httpfront.Options{Resources: s.Set}), httpserve.Options{})
+	o := httpfront.Options{Resources: s.Set}
+	if change != nil {
+		change(&o)
+	}
+	site, err := httpfront.Serve(listener, httpfront.New(o), httpserve.Options{})
 	if err != nil {
 		s.T.Fatal(err)
 	}

@@ -150,6 +150,7 @@ type provenance struct {
 	token  resource.Token
 	lag    time.Duration
 	steps  resource.Steps
+	varies string // Vary; "": that of a document or list
 }
 
 // appendShared appends the header lines that the answers of one source at one time have
@@ -160,6 +161,9 @@ func (o *settings) appendShared(dst []byte, from *provenance, cacheControl strin
 		varies := o.varies
 		if cacheControl == privateControl {
 			varies = o.variesBy
+		}
+		if from.varies != "" {
+			varies = from.varies
 		}
 		dst = http1.AppendHeader(dst, "Vary", varies)
 		if from.status != "" {

@@ -121,14 +121,7 @@ func (c *call) serve() (*answer, error) {
 		return nil, problem{kind: kindUnknownMethod}
 	}
 	if t.profile {
-		find := c.o.find
-		if c.o.granted() {
-			find = c.findGranted
-		}
-		if c.res, err = find(t.name); err != nil {
-			return nil, err
-		}
-		return c.profile()
+		return c.below(&t)
 	}
 	switch t.kind {
 	case pathIndex:

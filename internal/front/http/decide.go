@@ -35,13 +35,17 @@ func (o *settings) route(m *memo, p *peer, r *request, t *target) error {
 		return problem{kind: kindNotFound, detail: "nothing is served at this path"}
 	}
 	rest, profile := o.profilePath(path)
-	if err := m.demands(o, r, profile); err != nil {
+	err := m.demands(o, r, profile)
+	if profile && (err == nil || o.Fallback != nil && lacks(err)) {
+		refused := err
+		err = t.parseProfile(rest)
+		t.refused = refused
 		return err
 	}
-	if profile {
-		return t.parseProfile(rest)
+	if err != nil {
+		return err
 	}
-	err := t.parse(path)
+	err = t.parse(path)
 	if err != nil && o.below(path, t) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -53,6 +54,17 @@ func (m *memo) demands(o *settings, r *request, profile bool) error {
 // refused is the problem of a request whose header asks for what is not done here.
 func refused(detail, hint string) error {
 	return problem{kind: kindRefusedHeader, detail: detail, hint: hint}
+}
+
+// notOffered is refused for a preference.
+func notOffered(detail, hint string) error {
+	return problem{kind: kindRefusedHeader, detail: detail, hint: hint, lacks: true}
+}
+
+// lacks reports whether a request was refused for a preference that is not offered here.
+func lacks(err error) bool {
+	var p problem
+	return errors.As(err, &p) && p.lacks
 }
 
 // onlyProfile is the schema that clients of PostgREST name where their program names none.
@@ -153,7 +165,7 @@ func weigh(name, value, method string, profile bool) (known bool, err error) {
 		return known, nil
 	case "tx":
 		if value == "rollback" {
-			return false, refused("Prefer: tx=rollback is not offered",
+			return false, notOffered("Prefer: tx=rollback is not offered",
 				"a write is committed: leave the preference out")
 		}
 		return value == "commit", nil
@@ -161,20 +173,20 @@ func weigh(name, value, method string, profile bool) (known bool, err error) {
 		return weighResolution(value, method)
 	case "missing":
 		if value == "null" && makes {
-			return false, refused("Prefer: missing=null is not offered",
+			return false, notOffered("Prefer: missing=null is not offered",
 				"a column that the body leaves out gets its default: send null to have none")
 		}
 		return value == "default", nil
 	case "max-affected":
 		n, err := strconv.ParseUint(value, 10, 63)
 		if writes && (err != nil || n == 0) {
-			return false, refused("Prefer: max-affected="+clip(value)+" is not offered",
+			return false, notOffered("Prefer: max-affected="+clip(value)+" is not offered",
 				"a write is of one document")
 		}
 		return err == nil, nil
 	case "timezone":
 		if !isUTC(value) {
-			return false, refused("Prefer: timezone="+clip(value)+" is not offered",
+			return false, notOffered("Prefer: timezone="+clip(value)+" is not offered",
 				"times are in UTC: leave the preference out")
 		}
 		return true, nil
@@ -199,10 +211,10 @@ func weighResolution(value, method string) (known bool, err error) {
 	}
 	switch {
 	case method == http.MethodPost:
-		return false, refused("Prefer: resolution="+value+" is not offered",
+		return false, notOffered("Prefer: resolution="+value+" is not offered",
 			"POST makes a new document; PUT of its path makes or replaces it")
 	case method == http.MethodPut && value == "ignore-duplicates":
-		return false, refused("Prefer: resolution="+value+" is not offered",
+		return false, notOffered("Prefer: resolution="+value+" is not offered",
 			"PUT with If-None-Match: * makes a document and never replaces one")
 	}
 	return true, nil

@@ -40,8 +40,8 @@ func TestHeaders_ThatAreReadAreOnTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "relay") {
+			continue // what is relayed is read of the head as it came, too: TestFallback_Headers
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {

@@ -80,6 +80,7 @@ type Options struct {
 	Schemas      []string            // whose tables the profile has, with Roles; the first: usual
 	Roles        []string            // of the database, whose rights the profile keeps; nil: none
 	Anon         string              // which of Roles is that of who sends no token; "": none
+	Fallback     *Fallback           // what answers for the profile what it does not; nil: nothing
 	Resttest     bool                // serve the paths of resttest, too
 	HSTS         bool                // tell browsers to come by HTTPS only; for HTTPS listeners
 	Unsent       *front.OutputBudget // bounds answers that clients do not read; stays; nil: its own

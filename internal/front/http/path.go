@@ -16,6 +16,7 @@ const (
 	pathSystem                   // /-/...
 	pathList                     // /{resource}
 	pathDocument                 // /{resource}/{key}
+	pathFunction                 // rpc/{function} of the profile
 )
 
 // A target is what a path names.
@@ -24,7 +25,8 @@ type target struct {
 	name string // of the resource, decoded; of a system path, what follows "/-"
 	key  string // of a document, as sent: its commas are still told from %2C
 
-	profile bool // it is below Options.Postgrest
+	profile bool  // it is below Options.Postgrest
+	refused error // why only Options.Fallback may answer; nil: it need not
 }
 
 // parse reads a path as it was sent, percent-encoding and all. Segments are

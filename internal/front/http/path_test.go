@@ -58,7 +58,7 @@ func TestParsePath(t *testing.T) {
 			wantProblem(t, tt.path, err, tt.fail)
 			continue
 		}
-		if want := (target{tt.kind, tt.name, tt.key, false}); err != nil || got != want {
+		if want := (target{kind: tt.kind, name: tt.name, key: tt.key}); err != nil || got != want {
 			t.Errorf("parse(%q) = %+v, %v; want %+v", tt.path, got, err, want)
 		}
 	}

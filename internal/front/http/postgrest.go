@@ -31,17 +31,21 @@ func (t *target) parseProfile(rest string) error {
 	if err != nil {
 		return err
 	}
-	if function, ok := strings.CutPrefix(name, "rpc/"); ok {
-		return problem{kind: kindNotFound, code: "PGRST202",
-			detail: "Could not find the function " + clip(function) + " in the schema cache",
-			hint:   "functions are not called here"}
+	if function, ok := strings.CutPrefix(name, "rpc/"); ok && isSegment(function) {
+		t.kind, t.name = pathFunction, function
+		return nil
 	}
-	if name == "" || strings.Contains(name, "/") {
+	if !isSegment(name) {
 		return problem{kind: kindNotFound, code: "PGRST125",
 			detail: "Invalid path specified in request URL"}
 	}
 	t.name = name
 	return nil
+}
+
+// isSegment reports whether a name stands alone between slashes.
+func isSegment(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/")
 }
 
 // inProfile reports whether the request is for the profile.
@@ -52,6 +56,45 @@ func (c *call) inProfile() bool {
 	}
 	return ok
 }
+
+// below answers what is below the path of the profile.
+func (c *call) below(t *target) (*answer, error) {
+	a, err := c.named(t)
+	if err != nil {
+		return c.behind(t, err)
+	}
+	return a, nil
+}
+
+// named answers what t names, without the fallback.
+func (c *call) named(t *target) (a *answer, err error) {
+	if t.kind == pathFunction {
+		return nil, c.noFunction(t.name)
+	}
+	find := c.o.find
+	if c.o.granted() {
+		find = c.findGranted
+	}
+	if c.res, err = find(t.name); err != nil {
+		return nil, err
+	}
+	if t.refused != nil {
+		return nil, t.refused
+	}
+	return c.profile()
+}
+
+// noFunction refuses to call a function.
+func (c *call) noFunction(name string) error {
+	if _, err := c.m.role(c.o, c.r); err != nil {
+		return err
+	}
+	return problem{kind: kindNotFound, code: codeNoFunction,
+		detail: "Could not find the function " + clip(name) + " in the schema cache",
+		hint:   "functions are not called here"}
+}
+
+const codeNoFunction = "PGRST202"
 
 // profile answers /{resource} below the path of the profile.
 func (c *call) profile() (*answer, error) {

@@ -24,6 +24,7 @@ type problem struct {
 	after   time.Duration // when to try again; 0: in a second
 	header  string        // header lines of its own, with their ends
 	logged  bool          // the log has the cause: the client is not told it
+	lacks   bool          // a preference is not offered here: see Options.Fallback
 }
 
 // problemType is the media type of a problem.
@@ -129,7 +130,7 @@ func (c *call) problem(p problem) *answer {
 	more := p.header
 	switch p.kind {
 	case kindUnavailable, kindBusy, kindStarting, kindUnread, kindRetry, kindUnknown,
-		kindKeys:
+		kindKeys, kindFallbackAway:
 		more += "Retry-After: " + strconv.Itoa(retrySeconds(p.after)) + "\r\n"
 	case kindMethod, kindReadOnly: // RFC 9110 15.5.6 wants Allow with a 405
 		if !strings.Contains(more, "Allow: ") {

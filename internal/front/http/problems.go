@@ -101,6 +101,12 @@ var (
 	kindKeys        = own("keys-unavailable", http.StatusServiceUnavailable,
 		"the keys that sign JWTs are not known now",
 		"send the request again: hotrow's log says why")
+	kindFallback = own("fallback-failed", http.StatusBadGateway,
+		"the fallback's answer is none", "hotrow's log says why")
+	kindFallbackAway = own("fallback-unavailable", http.StatusServiceUnavailable,
+		"the fallback cannot be reached, or has too much to do", "send the request again")
+	kindFallbackLate = own("fallback-timeout", http.StatusGatewayTimeout,
+		"the fallback took too long", "ask for less, or send the request again")
 	kindUnread    = common("unread-answers", http.StatusServiceUnavailable)
 	kindNotCached = common("not-cached", http.StatusGatewayTimeout).
 			hinted("leave only-if-cached out")
@@ -121,8 +127,8 @@ var allKinds = []*kind{kindAmbiguous,
 	kindTimeout, kindConflict, kindPrecondition, kindTooLarge, kindTooLong,
 	kindMediaType, kindRange, kindMisdirected, kindKeyMismatch, kindUnconditional, kindInternal,
 	kindUnknownMethod, kindNoFeed,
-	kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindKeys,
-	kindUnread, kindNotCached,
+	kindFallback, kindUnavailable, kindBusy, kindRetry, kindUnknown, kindStarting, kindKeys,
+	kindFallbackAway, kindUnread, kindNotCached, kindFallbackLate,
 	kindFull}
 
 // kindOf has the kinds by their slug.

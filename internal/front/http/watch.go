@@ -182,8 +182,11 @@ func (c *call) mayFollow() bool {
 		return true
 	}
 	_, host, _ := strings.Cut(origin, "://")
-	return (origin == "" || strings.EqualFold(host, row.Alias(c.r.Host))) &&
-		headerText(c.r.head, "sec-fetch-site:") != "cross-site"
+	site := headerText(c.r.head, "sec-fetch-site:")
+	if c.r.http != nil {
+		site = c.r.http.Header.Get("Sec-Fetch-Site")
+	}
+	return (origin == "" || strings.EqualFold(host, row.Alias(c.r.Host))) && site != "cross-site"
 }
 
 const (
