@@ -131,7 +131,7 @@ func TestPages_BeginWithWhatWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := []string{"dba.md", "queries.md", "hotrow.md", "postgresql.md", "browser.md", // have tests of their own
-		"typescript.md"} // make interop-typescript
+		"typescript.md", "supabase.md"} // make interop-typescript, interop-postgrest
 	n := 0
 	for _, page := range pages {
 		head, _, _ := strings.Cut(readPage(t, page), "\n## ")
