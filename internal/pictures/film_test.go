@@ -101,8 +101,8 @@ func TestFilm_IsSafeWhereverItIsShown(t *testing.T) {
 
 // TestTake_SaysWhetherTheCounterStands, which a film shows only if it does.
 func TestTake_SaysWhetherTheCounterStands(t *testing.T) {
-	run := take{before: side{hits: readers, counts: []count{{1, 1}, {9, 1}}},
-		after: side{hits: readers, counts: []count{{10, 2}, {18, 2}}}}
+	run := take{before: side{counts: []count{{1, 1}, {9, 1}}},
+		after: side{counts: []count{{10, 2}, {18, 2}}}}
 	if !run.stands() {
 		t.Error("it stands")
 	}

@@ -48,6 +48,7 @@ func run(m *testing.M) int {
 type server struct {
 	t                *testing.T
 	http, ops, links string
+	sql              string // its address
 	log              *text
 }
 
@@ -96,6 +97,8 @@ func start(t *testing.T, args ...string) *server {
 			s.ops = url
 		case "links":
 			s.links = url
+		case "sql":
+			s.sql = m[2]
 		}
 	}
 	return s

@@ -3,10 +3,8 @@ package pictures
 import (
 	"bufio"
 	"io"
-	"net/http"
+	"net/url"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,17 +14,17 @@ import (
 	"github.com/hotrow/hotrow/internal/waittest"
 )
 
-// readers is how many requests follow one another before and after the write; the film shows
-// the counters after each part of them.
+// readers is how many reads follow one another before and after the write; the film shows the
+// counters after each part of them. Of 10,000 the server is asked for one as well.
 const (
-	readers = 10_000
+	readers = 4_000
 	parts   = 8
 )
 
-// What the film's reader and writer type.
+// What the film's writer and its program say.
 const (
-	document = "product/1"
-	update   = "UPDATE product SET price = 28 WHERE id = 1"
+	update = "UPDATE product SET price = 28 WHERE id = 1"
+	query  = "SELECT name, price FROM product WHERE id = 1"
 )
 
 // A take is what was seen in one run.
@@ -37,124 +35,139 @@ type take struct {
 
 // A side is one answer that was looked at closely, and the many that followed.
 type side struct {
-	body, origin string
-	at           time.Time     // when the one had come
-	took         time.Duration // of the many
-	hits         int           // of the many
-	counts       []count       // after the one, then after each part of the many
+	row    string
+	at     time.Time     // when the one had come
+	took   time.Duration // of the many
+	counts []count       // after the one, then after each part of the many
 }
 
-// A count is how many answers readers had, and how many queries the database had for them.
+// A count is how many answers the program had, and how often the database ran its query.
 type count struct{ answers, queries int }
 
-// A camera is a hotrow in front of a SQLite file, and what has been counted so far.
+// A camera is a database with a hotrow in front of it, and what has been counted so far.
 type camera struct {
 	*server
-	file          string
-	none, answers int // queries before the first answer; answers so far
+	direct  string // the URL of the database
+	asks    io.Writer
+	reads   *bufio.Scanner
+	answers int
 }
 
 // record makes a run: a read, many reads, a write by another program, a read, many reads.
 func record(t *testing.T) take {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "shop.db")
-	dbtest.SQLiteShell(t, file, "PRAGMA journal_mode = WAL;"+
-		"CREATE TABLE product (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price INTEGER NOT NULL);"+
-		"INSERT INTO product VALUES (1, 'kettle', 30), (2, 'teapot', 25)")
-	c := &camera{server: start(t, "serve", file), file: file}
-	c.none = c.queries()
+	c := &camera{direct: dbtest.Postgres(t, dbtest.Setup("CREATE EXTENSION pg_stat_statements;"+
+		"CREATE TABLE product (id int PRIMARY KEY, name text NOT NULL, price int NOT NULL);"+
+		"INSERT INTO product VALUES (1, 'kettle', 30), (2, 'teapot', 25)"))}
+	t.Setenv("HOTROW_SQL_LISTEN", "127.0.0.1:0")
+	t.Setenv("HOTROW_SQL_MODE", "serve")
+	c.server = start(t, "serve", c.direct)
+	at, err := url.Parse(c.direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Host = c.sql
+	c.connect(at.String())
+	c.warm()
 	var run take
-	run.before = c.look(`"price":30`)
-	dbtest.SQLiteShell(t, file, update)
+	run.before = c.look("kettle|30")
+	dbtest.Psql(t, c.direct, update)
 	written := time.Now()
-	run.after = c.look(`"price":28`)
+	run.after = c.look("kettle|28")
 	run.late = run.after.at.Sub(written)
 	return run
 }
 
-// loads matches the counters of reads of the database for somebody who has asked.
-var loads = regexp.MustCompile(`^hotrow_cache_fills_total\{result="(?:stored|discarded|error)".* (\d+)$`)
-
-// queries returns how many queries the database has had for readers. Those of the auditor, two
-// a second, are not for them.
-func (c *camera) queries() int {
+// connect starts the program that reads: a psql whose session stays.
+func (c *camera) connect(at string) {
 	c.t.Helper()
-	resp, err := http.Get(c.ops + "/metrics")
+	psql := exec.Command("psql", "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", at)
+	in, err := psql.StdinPipe()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer func() { _ = resp.Body.Close() }()
-	n := 0
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		m := loads.FindStringSubmatch(lines.Text())
-		if m == nil {
-			continue
-		}
-		more, err := strconv.Atoi(m[1])
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		n += more
+	out, err := psql.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	return n - c.none
+	psql.Stderr = c.log
+	if err := psql.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.asks, c.reads = in, bufio.NewScanner(out)
+	c.t.Cleanup(func() {
+		_ = in.Close()
+		if err := psql.Wait(); err != nil {
+			c.t.Error(err)
+		}
+	})
 }
 
-// look reads the document until it has what is wanted, then many times.
+// ask has the program read one row n times, and returns the answer, which all have to be.
+func (c *camera) ask(query string, n int) (row string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.asks, strings.Repeat(query+";\n", n)); err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range n {
+		if !c.reads.Scan() || i > 0 && c.reads.Text() != row {
+			c.t.Fatalf("%q after %q, %v\n%s", c.reads.Text(), row, c.reads.Err(), c.log)
+		}
+		row = c.reads.Text()
+	}
+	return row
+}
+
+// warm has another row answered from memory: then hotrow follows the table.
+func (c *camera) warm() {
+	c.t.Helper()
+	other := strings.ReplaceAll(query, "id = 1", "id = 2")
+	waittest.Until(c.t, "another row comes from memory", func() bool {
+		before := c.queries()
+		c.ask(other, 1)
+		return c.queries() == before
+	})
+	dbtest.Psql(c.t, c.direct, "SELECT pg_stat_statements_reset()")
+}
+
+// queries returns how often the database has run the program's query, as it says itself.
+func (c *camera) queries() int {
+	c.t.Helper()
+	said := dbtest.Psql(c.t, c.direct, "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements"+
+		" JOIN pg_database d ON d.oid = dbid AND d.datname = current_database()"+
+		" WHERE query LIKE 'SELECT name, price FROM product%'")
+	n, err := strconv.Atoi(said)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// look reads the row until it is what is wanted, then many times.
 func (c *camera) look(want string) (s side) {
 	c.t.Helper()
 	waittest.UntilEvery(c.t, time.Millisecond, "no answer has "+want+"; the log", func() bool {
-		var said strings.Builder
-		get := exec.Command(binary, "get", "-v", document, "--server", c.http)
-		get.Stderr = &said
-		body, err := get.Output()
-		if err != nil {
-			c.t.Fatalf("hotrow get: %v: %s", err, said.String())
-		}
-		c.answers++
+		s.row = c.ask(query, 1)
 		s.at = time.Now()
-		_, origin, _ := strings.Cut(said.String(), "\n* ")
-		s.origin, _, _ = strings.Cut(origin, ";")
-		s.body = strings.TrimSpace(string(body))
-		return strings.Contains(s.body, want)
+		c.answers++
+		return s.row == want
 	}, c.log.String)
 	s.counts = append(s.counts, count{c.answers, c.queries()})
-	begin := time.Now()
 	for range parts {
-		for range readers / parts {
-			if c.read(s.body) {
-				s.hits++
-			}
+		begin := time.Now()
+		if row := c.ask(query, readers/parts); row != want {
+			c.t.Fatalf("%s, want %s", row, want)
 		}
 		s.took += time.Since(begin)
+		c.answers += readers / parts
 		s.counts = append(s.counts, count{c.answers, c.queries()})
-		begin = time.Now()
 	}
 	return s
 }
 
-// read is one more reader, who gets the same, and reports whether that was a hit.
-func (c *camera) read(want string) bool {
-	c.t.Helper()
-	resp, err := http.Get(c.http + "/" + document)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || string(body) != want {
-		c.t.Fatalf("%s %v, want %s", body, err, want)
-	}
-	c.answers++
-	return resp.Header.Get("Cache-Status") == "hotrow; hit; detail=mem"
-}
-
-// stands reports whether all of the many were hits, and the database had one query on each
-// side of the write.
+// stands reports whether the database had one query on each side of the write.
 func (run take) stands() bool {
 	for i, s := range []side{run.before, run.after} {
-		if s.hits != readers {
-			return false
-		}
 		for _, c := range s.counts {
 			if c.queries != i+1 {
 				return false

@@ -74,8 +74,8 @@ func (f *film) svg() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
 		`role="img" aria-labelledby="t d">
-<title id="t">A write by any program, and what readers of hotrow get</title>
-<desc id="d">%d readers get a row from memory. The sqlite3 shell changes the row. The next reader gets the
+<title id="t">psql writes, a program reads through hotrow, and PostgreSQL's counter of queries stands still</title>
+<desc id="d">A program of SQL reads a row %d times, from memory. psql changes the row. The next read gets the
 new row, by one query, and so do %[3]d more from memory. Made by make pictures from a real run.</desc>
 <style>
 text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#1f2328;white-space:pre}
@@ -113,32 +113,32 @@ const (
 func script(run take) *film {
 	f := &film{spans: make(map[[2]float64]int)}
 	f.panel(left, 8, middle-left-10, bottom-18, "any program writes")
-	f.panel(middle, 8, width-middle-8, bottom-18, "hotrow answers")
+	f.panel(middle, 8, width-middle-8, bottom-18, "an unchanged program reads, at hotrow's port")
 	f.panel(left, bottom, width-16, height-bottom-8, "")
 
 	f.reader(56, reading, run.before, "")
-	f.line(left+16, 96, writing, length, "", `$ sqlite3 shop.db "`)
+	f.line(left+16, 96, writing, length, "", `$ psql shop -c "`)
 	f.line(left+16, 116, writing+0.5, length, "", "    UPDATE product SET price = 28")
 	f.line(left+16, 136, writing+1, length, "", `    WHERE id = 1"`)
 	f.reader(156, again, run.after, fmt.Sprintf("%d ms after the write", run.late.Milliseconds()))
 
-	f.line(left+16, bottom+28, 0, length, "quiet", "answers to readers")
-	f.line(middle+16, bottom+28, 0, length, "quiet", "database queries for them")
+	f.line(left+16, bottom+28, 0, length, "quiet", "answers to the program")
+	f.line(middle+16, bottom+28, 0, length, "quiet", "SELECTs that PostgreSQL ran for it")
 	f.counters(run)
 	return f
 }
 
-// reader shows a request, its answer and the many that follow, from a second on. note stands
-// beside the answer to one who asked after the write.
+// reader shows a query, its answer and the many that follow, from a second on. note stands
+// beside the answer to the one after the write.
 func (f *film) reader(y int, begin float64, s side, note string) {
 	x, class := middle+16, ""
 	if note != "" {
 		class = "new"
-		f.line(width-24, y, begin+answering, length, "quiet end", note)
+		f.line(width-24, y+40, begin+answering, length, "quiet end", note)
 	}
-	f.line(x, y, begin, length, "", "$ hotrow get -v "+document)
-	f.line(x, y+20, begin+answering, length, "one", "* "+s.origin)
-	f.line(x, y+40, begin+answering, length, class, s.body)
+	f.line(x, y, begin, length, "", "shop=> "+strings.TrimSuffix(query, " WHERE id = 1"))
+	f.line(x, y+20, begin, length, "", "shop->   WHERE id = 1;")
+	f.line(x, y+40, begin+answering, length, class, s.row)
 	f.line(x, y+60, begin+many, length, "quiet",
 		fmt.Sprintf("%s more answers, from memory, in %.1f s", thousands(readers), s.took.Seconds()))
 }
@@ -165,9 +165,9 @@ func (f *film) counters(run take) {
 			queries = i + 1
 		}
 	}
-	f.line(left+16, bottom+98, 0, length, "quiet", "one connection, one after another")
+	f.line(left+16, bottom+98, 0, length, "quiet", "one after another")
 	f.line(middle+16, bottom+98, again+many, length, "quiet",
-		"one for each state of the row: it stands still")
+		"one for each state of the row: the counter stands still")
 }
 
 // thousands returns a number with commas.
