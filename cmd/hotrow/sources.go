@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,6 +198,10 @@ func resourceSpecs(cfg *config.Config, keyed bool) ([]resource.Spec, error) {
 			Stale:  resource.StalePolicy{OnLag: (*resource.OnLag)(&s.OnLag)},
 			Access: resource.Access{Read: resource.Rule(s.Read), Write: resource.Rule(s.Write)},
 		}
+		if rows := cfg.Resources[s.Name].Rows; rows.On() {
+			list[i].Rows = rowsOf(rows, list[i].Access)
+			list[i].Access = resource.Access{Read: "none", Write: "none"}
+		}
 		if k := s.KV; k.Field != "" {
 			list[i].Preparer = kv.Column{Value: k.Field, Flags: k.Flags, Unique: k.CAS}
 		}
@@ -275,4 +280,21 @@ func catalog(ctx context.Context, src source.Source) (*source.Catalog, error) {
 		}
 	}
 	return cat, nil
+}
+
+// rowsOf is the rule of a resource about its rows.
+func rowsOf(r config.Rows, access resource.Access) *resource.RowRule {
+	terms := func(of map[string]*config.Claim) (list []resource.RowTerm) {
+		for _, column := range slices.Sorted(maps.Keys(of)) {
+			path, in := of[column].Path()
+			list = append(list, resource.RowTerm{Column: column, Path: path, In: in})
+		}
+		return list
+	}
+	rows := &resource.RowRule{Access: access, Read: terms(r.Read), Write: terms(r.Write),
+		Except: r.Except}
+	if rows.Write == nil {
+		rows.Write = rows.Read
+	}
+	return rows
 }

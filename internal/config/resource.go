@@ -25,6 +25,7 @@ type Resource struct {
 	RequireIfMatch bool              `yaml:"require_if_match"`
 	Lists          Lists             `yaml:"lists"`
 	Access         Access            `yaml:"access"`
+	Rows           Rows              `yaml:"rows,omitempty"`
 	TTL            Duration          `yaml:"ttl" range:"0s..168h"`
 	Warm           Warm              `yaml:"warm,omitempty"`
 	KV             ResourceKV        `yaml:"kv,omitempty"`

@@ -38,6 +38,7 @@ func (v *validator) resource(name string, r *Resource) {
 	v.lists(at, r)
 	v.resourceKV(at, r)
 	v.access(at, r)
+	v.rows(at, name, r)
 }
 
 // resourceName checks a name, which is the first segment of a path. Whatever

@@ -99,6 +99,7 @@ const (
 	AskedHeaders    = 32                // that a preflight is allowed
 	TokensKept      = 4096              // Authorization headers that are remembered
 	TokenBytesKept  = 2 << 20           // of them together, of an event loop
+	ClaimValues     = 100               // of a claim that rows are compared with
 	KeysWait        = 5 * time.Second   // before who has a JWT asks again whose keys are not known
 	ScratchBytes    = 64 << 10          // of memory to write in that is kept for the next request
 

@@ -190,6 +190,24 @@ func (e *Expected) roles(o map[string]any) ([]string, error) {
 	return known, nil
 }
 
+// Claim returns what a path leads to in the payload of a good token: a string, a json.Number,
+// bool, map[string]any, []any; nil: there is nothing.
+func Claim(payload string, path []string) any {
+	o, err := parseObject([]byte(payload))
+	if err != nil {
+		return nil
+	}
+	var v any = o
+	for _, name := range path {
+		o, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = o[name]
+	}
+	return v
+}
+
 // ParsePath reads where a claim is: members with dots between them. A member that has a dot
 // itself is in double quotes: "https://id.example/role".
 func ParsePath(text string) (path []string, err error) {

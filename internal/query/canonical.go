@@ -17,11 +17,11 @@ func (p *parser) normal(op Op, terms []Term) []Term {
 	for _, t := range terms {
 		if t = p.simple(t); t.Op == op && !t.Not {
 			for _, inner := range t.Terms {
-				out = append(out, texted{inner, p.t.termText(&inner)})
+				out = append(out, texted{inner, p.q.Table.termText(&inner)})
 			}
 			continue
 		}
-		out = append(out, texted{t, p.t.termText(&t)})
+		out = append(out, texted{t, p.q.Table.termText(&t)})
 	}
 	slices.SortFunc(out, func(a, b texted) int { return strings.Compare(a.text, b.text) })
 	out = slices.CompactFunc(out, func(a, b texted) bool { return a.text == b.text })

@@ -157,6 +157,7 @@ func (p *parser) embed(alias, name, rest string) (m Member, after string, err er
 	}
 	sub := &parser{t: p.o.seen(e.Table), q: &Query{Table: e.Table, Limit: AllRows}, o: p.o,
 		given: make(map[string]string), count: p.count, embedded: p.embedded, depth: p.depth + 1,
+		name: e.Name,
 		one: e.One}
 	if strings.HasPrefix(rest, ")") {
 		return m, "", syntax("nothing of "+clip(name)+" is selected", clip(name)+"(*) selects all")
@@ -196,6 +197,12 @@ func (p *parser) related(name, hint string) (*Relation, error) {
 			return false
 		}
 		err := p.o.Reads(r.Link.Name)
+		if err == nil { // rows between two others are not filtered
+			var rows []Term
+			if rows, err = p.o.rows(r.Link.Name, r.Link.Table); rows != nil && err == nil {
+				err = syntax("no rows are embedded by way of "+clip(r.Link.Name), "")
+			}
+		}
 		if err != nil {
 			refused = err
 		}

@@ -21,6 +21,18 @@ type Options struct {
 
 	// Sees returns a table as the client knows it: see Table.Only. nil: it sees all columns.
 	Sees func(of *Table) *Table
+
+	// Rows returns conditions that rows of a resource fulfil which the client may have; resource
+	// is "" for that of the query itself. nil: it may have all.
+	Rows func(resource string, of *Table) ([]Term, error)
+}
+
+// rows returns the conditions of Rows.
+func (o *Options) rows(resource string, of *Table) ([]Term, error) {
+	if o.Rows == nil {
+		return nil, nil
+	}
+	return o.Rows(resource, of)
 }
 
 // seen returns a table as the client knows it.
@@ -36,6 +48,7 @@ type parser struct {
 	t     *Table // as the client knows it
 	q     *Query // of the whole table
 	o     *Options
+	name  string // of the resource; "": that of the query itself
 	terms []Term
 	given map[string]string // parameters that are no filters, by name
 	count *int              // comparisons, of all queries within the first
@@ -195,8 +208,12 @@ func (p *parser) finish(header string) error {
 // conditions takes the filters and order.
 func (p *parser) conditions() error {
 	q := p.q
-	q.Where = p.normal(And, p.terms)
-	q.where = p.t.whereText(q.Where)
+	rows, err := p.o.rows(p.name, q.Table)
+	if err != nil {
+		return err
+	}
+	q.Where = p.normal(And, append(p.terms, rows...))
+	q.where = q.Table.whereText(q.Where)
 	if err := p.orders(); err != nil {
 		return err
 	}

@@ -182,3 +182,25 @@ func (t *Table) column(name string) (int, error) {
 
 // isKey reports whether column i is the whole key.
 func (t *Table) isKey(i int) bool { return len(t.Key) == 1 && t.Key[0] == i }
+
+// Equal returns the condition that a column, called by its own name, has one of some values. It
+// is nil where it cannot be kept to the letter: values that differ might be equal to the database.
+// A text that is no value in its canonical spelling is equal to none.
+func (t *Table) Equal(column string, values []string) *Term {
+	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == column })
+	if at < 0 {
+		return nil
+	}
+	c := &t.Columns[at]
+	exact := c.Part.Kind == row.Int || c.Part.Kind == row.UUID || c.Part.Kind == row.Text || c.Bool
+	if c.Member == "" || !c.Compares || !c.Classed || !exact {
+		return nil
+	}
+	term := &Term{Op: In, Column: at}
+	for _, v := range values {
+		if text, err := c.Part.Parse(v); err == nil && text == v {
+			term.Values = append(term.Values, v)
+		}
+	}
+	return term
+}

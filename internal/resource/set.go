@@ -44,6 +44,24 @@ type Spec struct {
 	Preparer Preparer
 
 	RequireIfMatch bool // a change of a document must name the one that it changes
+
+	// Rows say which rows a request may have. They are kept for clients of PostgREST alone:
+	// Access shuts all others out. nil: all.
+	Rows *RowRule
+}
+
+// A RowRule is the rule of a resource about its rows, for which Access asks nobody.
+type RowRule struct {
+	Access      Access // who may ask
+	Read, Write []RowTerm
+	Except      []string // roles without a rule
+}
+
+// A RowTerm is one condition: a column is equal to a claim of the request's token.
+type RowTerm struct {
+	Column string
+	Path   []string // of the claim
+	In     bool     // to one of a claim that is a list
 }
 
 // A Preparer makes of a row what one front needs to answer from it at once.

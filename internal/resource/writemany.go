@@ -21,6 +21,8 @@ type ManyWrite struct {
 	Promise int
 	Single  bool
 	As      *source.Session // see Write.As
+
+	Check func(*row.Shape, []source.Loaded) error // see source.ManyWrite.Check; nil: nobody asks
 }
 
 // ManyResult is what a ManyWrite did.
@@ -107,6 +109,9 @@ func (f *revision) writeMany(
 	change := &source.ManyWrite{Op: w.Op, Inputs: w.Inputs,
 		Where: w.Where, Present: w.Present, On: w.On, Most: w.Most, Promise: w.Promise,
 		Single: w.Single, Touch: h.touch, As: w.As}
+	if w.Check != nil {
+		change.Check = func(rows []source.Loaded) error { return w.Check(f.plan.Shape(), rows) }
+	}
 	err = f.sendWrite(ctx, func(ctx context.Context) error {
 		written, err = plan.WriteMany(ctx, change)
 		return err

@@ -34,6 +34,10 @@ type ManyWrite struct {
 	Touch func(changes []Change, at Position)
 
 	As *Session // who writes; nil: this user
+
+	// Check is called within the transaction with the rows as they are after the write, but
+	// for those that are deleted. An error ends the transaction and is returned. It may be nil.
+	Check func(rows []Loaded) error
 }
 
 // Present is what becomes of a row that is there when it is to be made.

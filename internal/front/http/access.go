@@ -60,8 +60,9 @@ func unauthorized(r *request, detail string) error {
 
 // mayWrite returns the problem that keeps the request from writing c.res.
 func (c *call) mayWrite() (err error) {
-	c.private = c.res.Access().Read != "public"
-	rule := front.WriteRule(c.res.Access().Write, c.o.Open || c.foreign)
+	access := c.access(c.res)
+	c.private = access.Read != "public" || c.res.Spec().Rows != nil
+	rule := front.WriteRule(access.Write, c.o.Open || c.foreign)
 	c.who, err = c.m.passAs(c.o, c.r, c.res.Name(), rule, c.writers())
 	if err == nil && c.o.granted() {
 		c.private = true

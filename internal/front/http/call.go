@@ -263,10 +263,13 @@ var documentOps = map[string]source.Op{
 }
 
 // allows reports whether anybody at all may do op to the resource.
-func (c *call) allows(op source.Op) bool { return allows(c.res, op) }
+func (c *call) allows(op source.Op) bool { return allowsBy(c.access(c.res).Write, c.res, op) }
 
 func allows(res *resource.Resource, op source.Op) bool {
-	rule := res.Access().Write
+	return allowsBy(res.Access().Write, res, op)
+}
+
+func allowsBy(rule resource.Rule, res *resource.Resource, op source.Op) bool {
 	return res.Allows(op) && rule != "" && rule != "none"
 }
 

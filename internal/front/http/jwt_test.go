@@ -27,9 +27,12 @@ const jwtSecret = "thirty-two bytes, and some more of them"
 func raw64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 // newJWT returns a token of HS256 that is good for so long, with more claims that begin with a comma.
-func newJWT(good time.Duration, more string) string {
+func newJWT(good time.Duration, more string) string { return newJWTOf("subject-of-ann", good, more) }
+
+// newJWTOf is newJWT of a subject.
+func newJWTOf(sub string, good time.Duration, more string) string {
 	signed := raw64([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
-		raw64(fmt.Appendf(nil, `{"sub":"subject-of-%s","exp":%d%s}`, "ann", time.Now().Add(good).Unix(), more))
+		raw64(fmt.Appendf(nil, `{"sub":"%s","exp":%d%s}`, sub, time.Now().Add(good).Unix(), more))
 	mac := hmac.New(sha256.New, []byte(jwtSecret))
 	mac.Write([]byte(signed))
 	return signed + "." + raw64(mac.Sum(nil))

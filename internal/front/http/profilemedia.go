@@ -114,12 +114,16 @@ func appendCSV(dst []byte, shape *row.Shape, rows []source.Loaded) []byte {
 // profileList answers GET and HEAD of a collection in the profile.
 func (c *call) profileList() (a *answer, err error) {
 	q := &c.m.q
-	q.begin(c.o, c.res, c.res.Access().Read)
+	rule := c.access(c.res).Read
+	q.begin(c.o, c.res, rule)
+	q.private = q.private || c.res.Spec().Rows != nil
 	if c.private = q.private; q.private {
-		if q.who, err = c.m.pass(c.o, c.r, c.res.Name(), c.res.Access().Read); err != nil {
+		if q.who, err = c.m.pass(c.o, c.r, c.res.Name(), rule); err != nil {
 			return nil, err
 		}
 		c.who = q.who
+	}
+	if c.o.granted() {
 		if c.sight, err = c.look(c.res); err != nil {
 			return nil, err
 		}

@@ -22,6 +22,9 @@ func (c *call) selected(q *question) (*answer, error) {
 		o.Range = string(c.r.Range)
 	}
 	o.Reads, o.Sees = c.mayEmbed, c.sees()
+	if c.inProfile() {
+		o.Rows = c.rowsOf(false)
+	}
 	access := c.res.AccessVersion() // before it is asked who may read
 	raw := string(c.r.Query)
 	profile := c.inProfile()
@@ -60,7 +63,7 @@ func (c *call) mayEmbed(name string) error {
 	if !ok { // it has gone meanwhile
 		return problem{kind: kindNotFound, detail: "there is no resource " + clip(name)}
 	}
-	who, err := c.m.pass(c.o, c.r, name, res.Access().Read)
+	who, err := c.m.pass(c.o, c.r, name, c.access(res).Read)
 	if c.who == "" {
 		c.who = who
 	}

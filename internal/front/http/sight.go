@@ -272,6 +272,9 @@ func (c *call) unseen(op source.Op, body []byte, q *manyQuery) error {
 // scrub takes out of a database's error what it says of columns that the role does not see. A
 // detail has values of a row.
 func (s *sight) scrub(res *resource.Resource, err error, p *problem) {
+	if res != nil && res.Spec().Rows != nil && errors.As(err, new(*source.Error)) {
+		p.details = ""
+	}
 	if s.grants == nil || res.Plan() == nil || !s.narrows(res.Plan().Table()) {
 		return
 	}

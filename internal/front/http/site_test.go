@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -33,8 +35,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if addr := os.Getenv(askerVariable); addr != "" {
+		if err := askRepeatedly(addr, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	waittest.SideBySide(4)
-	eventloop.PoisonBuffers()
+	if flag.Parse(); flag.Lookup("test.bench").Value.String() == "" { // it takes most of the time
+		eventloop.PoisonBuffers()
+	}
 	// net/http waits half a second before it cuts a connection; that ends by itself.
 	goleak.VerifyTestMain(dbtest.Wrap(m), goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }

@@ -50,7 +50,7 @@ func (c *call) writeMany(op source.Op) (*answer, error) {
 
 	// What is found by a condition, and what is sent back, is read.
 	if op != source.OpCreate || q.returns == "representation" {
-		if _, err := c.m.pass(c.o, c.r, c.res.Name(), c.res.Access().Read); err != nil {
+		if _, err := c.m.pass(c.o, c.r, c.res.Name(), c.access(c.res).Read); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,8 @@ func (c *call) reread(q *manyQuery, rows []source.Loaded) ([]byte, error) {
 		raw += url.QueryEscape(`"` + key + `"`)
 		places[rows[i].Key] = i
 	}
-	want, err := c.res.Query(raw+")", query.Options{Reads: c.mayEmbed, Sees: c.sees()})
+	want, err := c.res.Query(raw+")", query.Options{Reads: c.mayEmbed, Sees: c.sees(),
+		Rows: c.rowsOf(false)})
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +146,11 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 	}
 	if put {
 		w.Present = source.PresentMerges
+	}
+	if err := c.keepsRows(w, q); err != nil {
+		return nil, err
+	}
+	if put {
 		return w, c.putsKey(q, w)
 	}
 	if op == source.OpCreate {
@@ -164,7 +170,8 @@ func (c *call) manyWrite(op source.Op, q *manyQuery) (*resource.ManyWrite, error
 		return nil, problem{kind: kindBadQuery, code: "21000",
 			detail: what + " requires a WHERE clause", hint: "send a filter: COLUMN=eq.VALUE"}
 	}
-	return w, nil
+	w.Where, err = c.res.Query(q.where, query.Options{Sees: c.sees(), Rows: c.rowsOf(true)})
+	return w, err
 }
 
 // putsKey refuses a PUT that does not say by its filters which row is meant, or whose body has
@@ -253,7 +260,8 @@ func (c *call) choose(op source.Op, q *manyQuery, raw string) (err error) {
 	if q.order != "" {
 		text += "&order=" + q.order
 	}
-	q.chosen, err = c.res.Query(text, query.Options{Reads: c.mayEmbed, Sees: c.sees()})
+	q.chosen, err = c.res.Query(text, query.Options{Reads: c.mayEmbed, Sees: c.sees(),
+		Rows: c.rowsOf(false)})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -59,6 +60,10 @@ func (p *Plan) WriteMany(
 		done, retry, err := p.db.Transact(ctx, t)
 		if err == nil {
 			return wr.result(done.Position), nil
+		}
+		var refused *checkError
+		if errors.As(err, &refused) {
+			return nil, refused.err
 		}
 		raced := on != nil && p.Dialect.Duplicate(err) // somebody else has made the row
 		if !retry && !raced || source.ClassOf(err) == source.Unknown || try == writeTries ||
@@ -160,6 +165,11 @@ func (wr *manyWriter) readAll(ctx context.Context) error {
 		}
 	}
 	wr.rows = loaded
+	if wr.many.Check != nil {
+		if err := wr.many.Check(loaded); err != nil {
+			return &checkError{err}
+		}
+	}
 	return nil
 }
 
