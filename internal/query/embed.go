@@ -158,7 +158,7 @@ func (p *parser) embed(alias, name, rest string) (m Member, after string, err er
 	sub := &parser{t: p.o.seen(e.Table), q: &Query{Table: e.Table, Limit: AllRows}, o: p.o,
 		given: make(map[string]string), count: p.count, embedded: p.embedded, depth: p.depth + 1,
 		name: e.Name,
-		one: e.One}
+		one:  e.One}
 	if strings.HasPrefix(rest, ")") {
 		return m, "", syntax("nothing of "+clip(name)+" is selected", clip(name)+"(*) selects all")
 	}
@@ -200,7 +200,7 @@ func (p *parser) related(name, hint string) (*Relation, error) {
 		if err == nil { // rows between two others are not filtered
 			var rows []Term
 			if rows, err = p.o.rows(r.Link.Name, r.Link.Table); rows != nil && err == nil {
-				err = syntax("no rows are embedded by way of "+clip(r.Link.Name), "")
+				err = beyond("no rows are embedded by way of "+clip(r.Link.Name), "")
 			}
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hotrow/hotrow/internal/fallback"
@@ -161,6 +162,10 @@ func (c *call) mayReach(schema string) error {
 			detail: "it cannot be told which tables this embeds, so the fallback is not asked",
 			hint:   "leave out semicolons, and quotes in select"}
 	}
+	if len(names) > 0 && c.o.Fallback.ruled(c.o.Resources) {
+		return problem{kind: kindBadQuery, code: query.CodeUnrelated, // rows between are not named
+			detail: "where a rule says which rows there are, the fallback embeds none"}
+	}
 	for _, name := range names {
 		_, ok, err := c.reaches(name, schema)
 		switch {
@@ -173,6 +178,13 @@ func (c *call) mayReach(schema string) error {
 		}
 	}
 	return nil
+}
+
+// ruled reports whether a resource of the fallback's source has a rule about rows.
+func (f *Fallback) ruled(served *resource.Set) bool {
+	return slices.ContainsFunc(served.All(), func(res *resource.Resource) bool {
+		return res.Spec().Rows != nil && res.Source() == f.Source
+	})
 }
 
 // embeddedNames returns the tables that the select of a query embeds, at any depth, as they are
