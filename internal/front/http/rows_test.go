@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotrow/hotrow/internal/fallback"
 	"github.com/hotrow/hotrow/internal/resource"
 	"github.com/hotrow/hotrow/internal/source"
 	"github.com/hotrow/hotrow/internal/source/sqlite"
@@ -199,4 +201,44 @@ func TestRows_WalkOfTwoUsers(t *testing.T) {
 		t.Errorf("%d of %d rows are the other user's", foreign.Load(), rows.Load())
 	}
 	t.Logf("%d lists of %d rows, %d of the other user", asked.Load(), rows.Load(), foreign.Load())
+}
+
+// Rights of columns and a rule about rows hold together, of a column that the role does not see, too. The
+// fallback is asked for no such table, and embeds none.
+func TestRows_WithRolesAndFallback(t *testing.T) {
+	t.Parallel()
+	rule := []resource.RowTerm{{Column: "owner", Path: []string{"sub"}}}
+	public := resource.Access{Read: "public", Write: "public"}
+	s := newRuledSite(t, []resource.Spec{{Source: "main", Writable: true,
+		Access: resource.Access{Read: "none", Write: "none"},
+		Rows:   &resource.RowRule{Access: public, Read: rule, Write: rule},
+		Table:  &source.Spec{Name: "diary", Table: "diary"}}},
+		`CREATE TABLE diary (id int PRIMARY KEY, owner text NOT NULL DEFAULT auth.uid(), team int REFERENCES team)`,
+		`INSERT INTO diary VALUES (1, 'ann', 1), (2, 'bob', 1)`,
+		`GRANT SELECT (id, team), INSERT (id, team) ON diary TO g_user`, `GRANT DELETE ON diary TO g_user`)
+	b := newBehind(t)
+	u, err := fallback.Parse(b.URL + "/rest/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.h.live.Load().Options
+	o.Fallback = &Fallback{Server: fallback.New(fallback.Options{URL: u, Most: 64 << 10}), Source: "main",
+		LeftOut: func(context.Context, string, string) (string, bool) { return "", false }}
+	t.Cleanup(o.Fallback.Server.Close)
+	s.h.Configure(o)
+	ann := user("ann", `,"role":"g_user"`)
+	s.expect("GET /diary", "", 200, `[{"id":1,"team":1}]`, ann)
+	s.expect("GET /diary?owner=eq.bob", "", 400, "42703", ann)
+	s.expect("GET /team?id=eq.1&select=id,diary(id)", "", 200, `[{"id":1,"diary":[{"id":1}]}]`, ann)
+	s.expect("POST /diary", `{"id":3,"team":2}`, 201, `[{"id":3,"team":2}]`, ann, "Prefer: return=representation")
+	s.expect("DELETE /diary?id=gt.0", "", 200, `[{"id":1,"team":1},{"id":3,"team":2}]`, ann,
+		"Prefer: return=representation")
+	s.expect("GET /diary", "", 200, `[{"id":2,"team":1}]`, user("bob", `,"role":"g_user"`))
+	for ask, want := range map[string]string{"GET /diary?select=id.max()": "42501", "GET /rpc/f": "relayed",
+		"GET /team?select=id.max()": "relayed", "GET /team?select=id.max(),diary(id)": "PGRST200",
+		"GET /team?select=id.max(),people(id)": "PGRST200", "GET /diary?select=team(id.max())": "42501"} {
+		if got := s.askedOf(b, &relayCase{ask: ask}, ann); got != want {
+			t.Errorf("%s: %s, want %s", ask, got, want)
+		}
+	}
 }

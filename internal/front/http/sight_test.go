@@ -54,6 +54,12 @@ type grantSite struct {
 // newGrantSite starts one. more are statements behind grantTables.
 func newGrantSite(t *testing.T, more ...string) *grantSite {
 	t.Helper()
+	return newRuledSite(t, nil, more...)
+}
+
+// newRuledSite is newGrantSite with further resources.
+func newRuledSite(t *testing.T, rules []resource.Spec, more ...string) *grantSite {
+	t.Helper()
 	url := dbtest.Postgres(t, dbtest.Setup(append(grantTables, more...)...))
 	db, err := postgres.Open(t.Context(), url, postgres.Options{})
 	if err != nil {
@@ -68,8 +74,8 @@ func newGrantSite(t *testing.T, more ...string) *grantSite {
 	set, err := resource.Open(t.Context(), resource.SetOptions{Memory: memory, Lists: 1 << 20,
 		Sources: []resource.SourceOptions{{Name: "main", Source: db, Mode: source.FeedAuto,
 			StaleAfter: time.Minute}},
-		Resources: []resource.Spec{spec("people", "people"), spec("team", "team"), spec("notes", "notes"),
-			spec("guarded", "guarded"), spec("api.people", "api.people"), spec("audit", "audit")}})
+		Resources: append(rules, spec("people", "people"), spec("team", "team"), spec("notes", "notes"),
+			spec("guarded", "guarded"), spec("api.people", "api.people"), spec("audit", "audit"))})
 	if err != nil {
 		t.Fatal(err)
 	}
