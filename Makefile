@@ -161,7 +161,7 @@ interop: ## clients of Redis and memcached in six languages, and a collector of 
 	scripts/interop-otel
 
 .PHONY: interop-postgrest
-interop-postgrest: ## postgrest-js, supabase-js and postgrest-py on three databases, into docs/reference/postgrest.md (Debian, as root)
+interop-postgrest: ## five clients of PostgREST on three databases, into docs/reference/postgrest.md (Debian, as root)
 	scripts/interop-postgrest
 
 .PHONY: interop-openapi
