@@ -12,7 +12,7 @@ import (
 const (
 	// grantsKept is how long rights are taken for what they were found to be. With what a
 	// request takes to decide, a right that is revoked is gone within 250 ms.
-	grantsKept = 200 * time.Millisecond
+	grantsKept = 150 * time.Millisecond
 
 	// grantsAsked is when it is asked whether they are the same yet, before anybody waits.
 	grantsAsked = 100 * time.Millisecond
@@ -48,7 +48,7 @@ func (r *Resource) Granting() bool {
 	return ok
 }
 
-// Grants returns what a role of the database of r may do there. It holds for 200 ms before the
+// Grants returns what a role of the database of r may do there. It is as of 150 ms before the
 // call at most. Errors: those of the database.
 func (r *Resource) Grants(ctx context.Context, role string) (*source.Grants, error) {
 	return r.revision.Load().src.granted(ctx, role)

@@ -3,7 +3,9 @@ package httpfront
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -228,9 +230,67 @@ func TestProfile_WritesAreTheRoles(t *testing.T) {
 		t.Errorf("the audit: %s", a.body)
 	}
 	// Every connection of the pool is this user's again, after commits and after failures.
-	if err := s.db.Exec(t.Context(), `DO $$ BEGIN
-		ASSERT current_setting('role') = 'none' AND current_user = session_user;
-		ASSERT coalesce(current_setting('request.jwt.claims', true), '') = ''; END $$`); err != nil {
-		t.Error(err)
+	var wg sync.WaitGroup
+	for range 16 { // at a time: on several connections
+		wg.Go(func() {
+			if err := s.db.Exec(t.Context(), `DO $$ BEGIN PERFORM pg_sleep(0.05);
+				ASSERT current_setting('role') = 'none' AND current_user = session_user;
+				ASSERT coalesce(current_setting('request.jwt.claims', true), '') = ''; END $$`); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	wg.Wait()
+}
+
+// What a role may select is what PostgreSQL itself lets it, after random grants to and among three roles.
+func TestProfile_RightsAsOfSetRole(t *testing.T) {
+	t.Parallel()
+	s := newGrantSite(t, `DO $$ BEGIN CREATE ROLE g_r0; CREATE ROLE g_r1; CREATE ROLE g_r2;
+		EXCEPTION WHEN duplicate_object THEN NULL; END $$`, `GRANT SELECT (id) ON people TO g_r0, g_r1, g_r2`)
+	o := s.h.live.Load().Options
+	roles := []string{"g_r0", "g_r1", "g_r2"}
+	o.Roles = append(o.Roles, roles...)
+	s.h.Configure(o)
+	columns := []string{"name", "secret", "wage", "team", "boss_team"}
+	asked := 0
+	for round := range 25 {
+		do, to := "GRANT", "TO"
+		if rand.IntN(2) == 0 {
+			do, to = "REVOKE", "FROM"
+		}
+		role := roles[rand.IntN(3)]
+		sql := fmt.Sprintf("%s SELECT (%s) ON people %s %s", do, columns[rand.IntN(len(columns))], to, role)
+		switch rand.IntN(6) {
+		case 0:
+			sql = fmt.Sprintf("%s g_r0 %s g_r1", do, to)
+		case 1:
+			sql = fmt.Sprintf("%s SELECT ON people %s %s", do, to, role)
+		}
+		if err := s.db.Exec(t.Context(), sql, "GRANT SELECT (id) ON people TO g_r0, g_r1, g_r2"); err != nil {
+			t.Fatal(err)
+		}
+		differs := ""
+		same := func() bool {
+			for _, role := range roles {
+				for _, column := range columns {
+					asked++
+					said := s.db.Exec(t.Context(), "SET LOCAL ROLE "+role, "SELECT "+column+" FROM people")
+					a := s.do("GET", "/rest/v1/people?select="+column, "", as(role))
+					if (said == nil) != (a.StatusCode == 200) {
+						differs = fmt.Sprint(role, " ", column, ": ", said, ", and ", a.StatusCode, " ", a.body)
+						return false
+					}
+				}
+			}
+			return true
+		}
+		begun := time.Now()
+		for !same() { // a right that is granted is there, and one that is revoked is gone, in time
+			if time.Since(begun) > waittest.Limit(time.Second) {
+				t.Fatalf("round %d: %s: %s", round, sql, differs)
+			}
+		}
+	}
+	t.Logf("%d questions beside SET ROLE", asked)
 }
