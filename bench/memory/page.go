@@ -17,7 +17,7 @@ from SQLite, and in peers that were given them: keys of 8 bytes and bodies of on
 to 10 KB, as many in each doubling. A ratio is the resident memory of the process, less what it took
 before it had any row, for each byte of keys and bodies: once the rows are there, and at most while
 16 connections write a row and read four, in turn, for %v. The pages that hotrow's connections to
-SQLite keep, 128 KiB each, are in it.
+SQLite keep, 80 KiB each, are in it.
 
 %s, %s, %d processors (%s). %s
 `

@@ -52,9 +52,9 @@ func (r *Reader) Follow(m *Memory, alias *Ref, now uint64) *row.Document {
 		m.lookups.miss()
 		return nil
 	}
-	if notes(m.lookups.hit(), m.evicted.Load() > 0) {
+	if every := m.noteEvery(); notes(m.lookups.hit(), every) {
 		m.sketch.note(tagOf(h))
-		m.noteHit(x.Uint32(atEpoch), d)
+		m.noteHit(x.Uint32(atEpoch), d, every)
 	}
 	return d
 }

@@ -83,15 +83,16 @@ func spreadOf(tag uint32) uint32 { return uint32(uint64(tag) * 0xd6e8feb86659fd9
 // picks reports whether the models are told of a key.
 func (g *ghosts) picks(tag uint32) bool { return spreadOf(tag) < g.limit.Load() }
 
-// note notes that an entry of so many bytes was asked for: that it was found, of the requests
-// that the eviction gets to know of, or that it was not, and has been put.
-func (g *ghosts) note(tag uint32, bytes int) {
+// note notes that an entry of so many bytes was asked for: that it was not found, and has been put,
+// or that it was. Of those requests one in every is noted, the one that the eviction gets to know
+// of: a model that does not have the key would have loaded it for so many.
+func (g *ghosts) note(tag uint32, bytes, every int) {
 	if !g.mu.TryLock() {
 		return
 	}
 	defer g.mu.Unlock()
 	for i := range g.models {
-		g.models[i].ask(tag, uint32(bytes+ghostOverhead))
+		g.models[i].ask(tag, uint32(bytes+ghostOverhead), float64(every))
 	}
 	g.noted++
 	for len(g.models[ghostOnce].list) > g.most {
@@ -116,13 +117,13 @@ func (g *ghosts) drop(tag uint32) {
 	}
 }
 
-// ask is a request for a key.
-func (g *ghost) ask(tag, bytes uint32) {
+// ask is a request for a key, which stands for some.
+func (g *ghost) ask(tag, bytes uint32, every float64) {
 	if _, ok := g.places[tag]; ok {
 		g.sketch.note(tag)
 		return
 	}
-	g.loads++
+	g.loads += every
 	g.put++
 	g.places[tag] = int32(len(g.list))
 	g.list = append(g.list, ghostEntry{tag, bytes, g.put})

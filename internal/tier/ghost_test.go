@@ -12,14 +12,13 @@ import (
 	"github.com/hotrow/hotrow/internal/tier"
 )
 
-// TestMemory_EstimatesOtherSizes compares what a Memory says of half and of twice its size with
-// Memories of these sizes, by traces.
+// TestMemory_EstimatesOtherSizes compares what a Memory says that half and twice its size would
+// change with Memories of these sizes, by traces: of one that is full, and of one that is not.
 func TestMemory_EstimatesOtherSizes(t *testing.T) {
 	const requests, body = 400_000, 800
-	bytes := int64(900 * 20_000)
-	run := func(name string, bytes int64) (m *tier.Memory, ratio float64) {
+	run := func(next trace, bytes int64) (m *tier.Memory, ratio float64) {
 		m = openMemory(t, bytes)
-		next, hits := newTrace(name), 0
+		hits := 0
 		var buf []byte
 		for i := range requests {
 			key := next()
@@ -35,14 +34,24 @@ func TestMemory_EstimatesOtherSizes(t *testing.T) {
 		}
 		return m, float64(hits) / (requests / 2)
 	}
-	for _, name := range []string{"zipf", "scan"} {
-		m, now := run(name, bytes)
-		_, half := run(name, bytes/2)
-		_, twice := run(name, bytes*2)
+	for _, tt := range []struct {
+		trace   string
+		of      uint64 // so many keys of the trace are one
+		entries int64
+		most    float64 // by which an estimate differs
+	}{{"zipf", 1, 20_000, .015}, {"scan", 1, 20_000, .015}, {"zipf", 8, 40_000, .03}} {
+		next := func() trace {
+			key := newTrace(tt.trace)
+			return func() uint64 { return key() / tt.of }
+		}
+		m, now := run(next(), 900*tt.entries)
+		_, half := run(next(), 900*tt.entries/2)
+		_, twice := run(next(), 900*tt.entries*2)
 		e, ok := m.Estimate()
-		t.Logf("%s: half %.3f now %.3f twice %.3f, estimated %+v", name, half, now, twice, e)
-		if !ok || math.Abs(e.Half-half) > .03 || math.Abs(e.Twice-twice) > .03 {
-			t.Errorf("%s: %+v, and it is %.3f, %.3f and %.3f", name, e, half, now, twice)
+		t.Logf("%s: half %.3f now %.3f twice %.3f, estimated %+v", tt.trace, half, now, twice, e)
+		lose, gain := (e.Now-e.Half)-(now-half), (e.Twice-e.Now)-(twice-now)
+		if !ok || math.Abs(lose) > tt.most || math.Abs(gain) > tt.most {
+			t.Errorf("%s: %+v, and it is %.3f, %.3f and %.3f", tt.trace, e, half, now, twice)
 		}
 	}
 }

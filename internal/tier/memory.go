@@ -28,9 +28,9 @@ const (
 	// copies. A larger one is not kept: it would push out too much for one key.
 	largestShare = 8
 
-	// noteEvery is of how many reads of an entry the eviction is told of one, while nothing has
+	// noteResting is of how many reads of an entry the eviction is told of one, while nothing has
 	// had to be evicted; noteEvicting from then on (BenchmarkMemory_HitRatio).
-	noteEvery    = 32
+	noteResting  = 32
 	noteEvicting = 2
 )
 
@@ -244,7 +244,7 @@ func (m *Memory) Put(ref Ref, d *row.Document) {
 		if at == nil {
 			m.loads.Add(1)
 			if m.ghosts.picks(tagOf(h)) {
-				m.ghosts.note(tagOf(h), m.arena.SlotBytes(entryBytes(len(ref.Key), d)))
+				m.ghosts.note(tagOf(h), m.arena.SlotBytes(entryBytes(len(ref.Key), d)), 1)
 			}
 			m.newest.push(wordOf(made, tagOf(h)), 2*m.newEntries()+fewestNew)
 		}

@@ -76,17 +76,25 @@ func (r *Reader) get(m *Memory, h uint64, ref *Ref) *row.Document {
 		m.lookups.miss()
 		return nil
 	}
-	if notes(m.lookups.hit(), m.evicted.Load() > 0) {
-		m.noteHit(tagOf(h), d)
+	if every := m.noteEvery(); notes(m.lookups.hit(), every) {
+		m.noteHit(tagOf(h), d, every)
 	}
 	return d
 }
 
-// noteHit lets the eviction, and the models of other sizes, know of a hit.
-func (m *Memory) noteHit(tag uint32, d *row.Document) {
+// noteEvery returns of how many hits one is noted.
+func (m *Memory) noteEvery() int {
+	if m.evicted.Load() > 0 {
+		return noteEvicting
+	}
+	return noteResting
+}
+
+// noteHit lets the eviction, and the models of other sizes, know of a hit, one in every.
+func (m *Memory) noteHit(tag uint32, d *row.Document, every int) {
 	m.sketch.note(tag)
 	if m.ghosts.picks(tag) {
-		m.ghosts.note(tag, m.arena.SlotBytes(entryBytes(len(d.Key()), d)))
+		m.ghosts.note(tag, m.arena.SlotBytes(entryBytes(len(d.Key()), d)), every)
 	}
 }
 
@@ -138,14 +146,10 @@ func (r *Reader) next() *row.Document {
 	return r.lent[r.n-1]
 }
 
-// notes reports whether the eviction gets to know of the nth read: at distances that no
-// pattern of requests keeps step with.
-func notes(n uint64, evicting bool) bool {
-	every := uint64(noteEvery)
-	if evicting {
-		every = noteEvicting
-	}
-	return n*0x9e3779b97f4a7c15 < ^uint64(0)/every
+// notes reports whether the nth hit is noted, one in every: at distances that no pattern of
+// requests keeps step with.
+func notes(n uint64, every int) bool {
+	return n*0x9e3779b97f4a7c15 < ^uint64(0)/uint64(every)
 }
 
 // MultiGet is Get of up to MaxMultiGet refs: docs[i] is what m holds for refs[i], nil for
