@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/hotrow/hotrow/internal/row"
@@ -96,4 +97,17 @@ func TestMemory_TakesWhatTheDocsSay(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// resident returns the bytes of the process that are in memory.
+func resident(b testing.TB) int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		b.Skip("needs /proc: ", err)
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }
