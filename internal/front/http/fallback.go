@@ -166,6 +166,10 @@ func (c *call) mayReach(schema string) error {
 		return problem{kind: kindBadQuery, code: query.CodeUnrelated, // rows between are not named
 			detail: "where a rule says which rows there are, the fallback embeds none"}
 	}
+	if len(names) > 0 && c.hidesPairs(schema) {
+		return problem{kind: kindBadQuery, code: query.CodeUnrelated,
+			detail: "a table that joins others is not for this client, so the fallback embeds none"}
+	}
 	for _, name := range names {
 		_, ok, err := c.reaches(name, schema)
 		switch {
@@ -178,6 +182,18 @@ func (c *call) mayReach(schema string) error {
 		}
 	}
 	return nil
+}
+
+// hidesPairs reports whether there is a table of pairs that the fallback may not be asked for: it
+// joins those on both sides of one without being named. Such a table has both in its key.
+func (c *call) hidesPairs(schema string) bool {
+	return slices.ContainsFunc(c.o.Resources.All(), func(res *resource.Resource) bool {
+		if res.Source() != c.o.Fallback.Source || len(res.KeyType()) < 2 {
+			return false
+		}
+		_, ok, err := c.reaches(strings.TrimPrefix(res.Name(), schema+"."), schema)
+		return err != nil || !ok
+	})
 }
 
 // ruled reports whether a resource of the fallback's source has a rule about rows.

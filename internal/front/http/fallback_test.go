@@ -98,6 +98,7 @@ var behindTables = []string{
 	`CREATE TABLE closed (id INTEGER PRIMARY KEY)`,
 	`CREATE TABLE renamed (id INTEGER PRIMARY KEY, a TEXT)`,
 	`CREATE TABLE unlisted (id INTEGER PRIMARY KEY)`,
+	`CREATE TABLE pairs (a INTEGER REFERENCES people, b INTEGER REFERENCES notes, PRIMARY KEY (a, b))`,
 	`CREATE VIEW elders AS SELECT * FROM people WHERE age > 35`,
 }
 
@@ -119,6 +120,12 @@ func behindResources() []resource.Spec {
 // newFallbackSite starts a site in front of b.
 func newFallbackSite(t *testing.T, b *behind, change ...func(*Options)) *site {
 	t.Helper()
+	return newFallbackSiteOf(t, b, behindResources(), change...)
+}
+
+// newFallbackSiteOf is newFallbackSite of other resources.
+func newFallbackSiteOf(t *testing.T, b *behind, specs []resource.Spec, change ...func(*Options)) *site {
+	t.Helper()
 	ctx := t.Context()
 	src, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "site.db"), sqlite.Options{Own: true})
 	if err != nil {
@@ -130,7 +137,7 @@ func newFallbackSite(t *testing.T, b *behind, change ...func(*Options)) *site {
 	memory := tier.NewMemory(1 << 20)
 	set, err := resource.Open(ctx, resource.SetOptions{Memory: memory, Lists: 1 << 20,
 		Sources: []resource.SourceOptions{{Name: "main", Source: src, Mode: source.FeedAuto,
-			StaleAfter: time.Minute}}, Resources: behindResources()})
+			StaleAfter: time.Minute}}, Resources: specs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,6 +313,26 @@ func TestFallback_AfterAccess(t *testing.T) {
 		"PATCH /staff?id=eq.1"} {
 		if got := s.askedOf(b, &relayCase{ask: ask}, "apikey: "+reader); got != "relayed" {
 			t.Errorf("%s: %s", ask, got)
+		}
+	}
+}
+
+// A table of pairs joins two others without being named: who may not read it gets no embedded rows.
+func TestFallback_HiddenPairs(t *testing.T) {
+	t.Parallel()
+	for read, want := range map[resource.Rule]string{"public": "relayed", "role:reader": "PGRST200",
+		"none": "PGRST200"} {
+		b := newBehind(t)
+		pairs := resource.Spec{Source: "main", Access: resource.Access{Read: read, Write: "none"},
+			Table: &source.Spec{Name: "pairs", Table: "pairs"}}
+		s := newFallbackSiteOf(t, b, append(behindResources(), pairs))
+		for _, ask := range []string{"GET /people?select=id.max(),notes(text)", "GET /rpc/f?select=id,notes(*)"} {
+			if got := s.askedOf(b, &relayCase{ask: ask}); got != want {
+				t.Errorf("pairs are %s: %s: %s, want %s", read, ask, got, want)
+			}
+		}
+		if got := s.askedOf(b, &relayCase{ask: "GET /people?select=id.max()"}); got != "relayed" {
+			t.Errorf("pairs are %s: without embedded rows: %s", read, got)
 		}
 	}
 }
