@@ -4,7 +4,7 @@
 //	memory, mapped once:    page 0    page 1    page 2    ...    page n
 //	                       ┌─────────┬─────────┬─────────┬─────┬──────────────┐
 //	a Ref is the number ──▶│ runs of │ free    │ free    │     │ slots of one │
-//	of a granule of 16 B   │ 1/64 pg │         │         │     │ size class   │
+//	of a granule of 8 B    │ 1/64 pg │         │         │     │ size class   │
 //	                       └─────────┴─────────┴─────────┴─────┴──────────────┘
 //	writer:  Add ─▶ publish the Ref ... unpublish it ─▶ Free ─▶ limbo ─▶ a free slot again
 //	reader:  Enter ─▶ look a Ref up ─▶ View ─▶ copy ─▶ Leave
@@ -31,10 +31,13 @@ var (
 )
 
 const (
-	granule = 16 // bytes: what a Ref counts
+	// A Ref counts granules, and has 32 bits: an arena of more bytes than those of 8 has
+	// larger ones.
+	granule    = 8
+	mostShifts = 1 // of granule
 
-	// MaxBytes is the size of the largest arena: Refs have 32 bits.
-	MaxBytes = granule << 32
+	// MaxBytes is the size of the largest arena.
+	MaxBytes = granule << mostShifts << 32
 
 	// limboShare is the part (1/n) of an arena that may wait for readers before Add
 	// refuses: beyond it a late reader would push out the cache.
@@ -55,6 +58,7 @@ type Arena struct {
 	mem       []byte // whole pages; it never moves, and is unmapped by Close
 	pageBytes int
 	unit      int // bytes: a run is so many of them; 64 are a page
+	granule   int // bytes: what a Ref counts, and slots are multiples of
 
 	classes []class // classes[0] stands for runs
 	classOf []uint8 // of an entry, by its granules
@@ -79,7 +83,10 @@ func New(max int64) (*Arena, error) {
 	if max < 0 || max > MaxBytes {
 		return nil, fmt.Errorf("arena: %d bytes: want 0 to %d", max, int64(MaxBytes))
 	}
-	a := &Arena{pageBytes: pageSize(max)}
+	a := &Arena{pageBytes: pageSize(max), granule: granule}
+	for max > int64(a.granule)<<32 {
+		a.granule *= 2
+	}
 	a.unit = a.pageBytes / unitsInPage
 	n := int(max) / a.pageBytes
 	mem, err := mapMemory(n * a.pageBytes)
@@ -87,7 +94,7 @@ func New(max int64) (*Arena, error) {
 		return nil, fmt.Errorf("arena: map %d bytes: %w", n*a.pageBytes, err)
 	}
 	a.mem, a.pages = mem, make([]page, n)
-	a.classes, a.classOf = classesOf(a.pageBytes)
+	a.classes, a.classOf = classesOf(a.pageBytes, a.granule)
 	a.open = make([]uint64, (n+63)/64)
 	for p := range n {
 		a.open[p/64] |= 1 << (p % 64)
@@ -145,7 +152,7 @@ func (a *Arena) Add(parts ...[]byte) (Ref, error) {
 	if err != nil {
 		return 0, err
 	}
-	slot := a.mem[ref.offset():]
+	slot := a.mem[a.at(ref):]
 	at := HeadBytes
 	for _, part := range parts {
 		at += copy(slot[at:], part)
@@ -169,7 +176,7 @@ func (a *Arena) reserve(n int) (Ref, error) {
 	default:
 		return 0, ErrFull
 	}
-	slot := a.mem[ref.offset():]
+	slot := a.mem[a.at(ref):]
 	a.guard.taken(slot[:a.SlotBytes(n)])
 	head(slot).Store(0) // not an entry yet
 	a.count.Entries++
@@ -201,7 +208,7 @@ func (a *Arena) release(ref Ref, n int) {
 func (a *Arena) Free(ref Ref) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	h := head(a.mem[ref.offset():])
+	h := head(a.mem[a.at(ref):])
 	n := h.Load()
 	if n == 0 || n&dying != 0 {
 		panic(fmt.Sprintf("BUG: arena: entry %d is freed and is none", ref))
@@ -213,5 +220,8 @@ func (a *Arena) Free(ref Ref) {
 	a.bury(ref, int(n))
 }
 
-// offset returns where an entry begins.
-func (r Ref) offset() int { return int(r) * granule }
+// at returns where an entry begins.
+func (a *Arena) at(ref Ref) int { return int(ref) * a.granule }
+
+// refAt is the other way round.
+func (a *Arena) refAt(at int) Ref { return Ref(at / a.granule) }

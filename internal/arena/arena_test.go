@@ -48,38 +48,40 @@ func TestClasses_WasteLittle(t *testing.T) {
 	if guardRuns {
 		t.Skip("this build has no slots")
 	}
-	for pageBytes := smallestPage; pageBytes <= largestPage; pageBytes *= 2 {
-		classes, of := classesOf(pageBytes)
-		if len(classes) > 256 {
-			t.Fatalf("%d classes do not fit into a byte", len(classes))
-		}
-		wasted, asked := [2]int{}, [2]int{} // of all, and of those of which a page has many
-		for n := 1; n <= (len(of)-1)*granule; n++ {
-			c := classes[of[(n+granule-1)/granule]]
-			// A step, and what the slots have been given that was left over.
-			most := c.size/classSteps + c.size/c.slots + granule
-			waste := c.size - n
-			if waste < 0 || waste > most {
-				t.Fatalf("%d bytes of a page of %d get a slot of %d", n, pageBytes, c.size)
+	for granule := granule; granule <= MaxBytes>>32; granule *= 2 {
+		for pageBytes := smallestPage; pageBytes <= largestPage; pageBytes *= 2 {
+			classes, of := classesOf(pageBytes, granule)
+			if len(classes) > 256 {
+				t.Fatalf("%d classes do not fit into a byte", len(classes))
 			}
-			for i, counts := range []bool{true, c.slots > 2*classSteps && c.size > classSteps*granule} {
-				if counts {
-					wasted[i], asked[i] = wasted[i]+waste, asked[i]+n
+			wasted, asked := [2]int{}, [2]int{} // of all, and of those of which a page has many
+			for n := 1; n <= (len(of)-1)*granule; n++ {
+				c := classes[of[(n+granule-1)/granule]]
+				// A step, and what the slots have been given that was left over.
+				most := c.size/classSteps + c.size/c.slots + granule
+				waste := c.size - n
+				if waste < 0 || waste > most {
+					t.Fatalf("%d bytes of a page of %d get a slot of %d", n, pageBytes, c.size)
+				}
+				for i, counts := range []bool{true, c.slots > 2*classSteps && c.size > classSteps*granule} {
+					if counts {
+						wasted[i], asked[i] = wasted[i]+waste, asked[i]+n
+					}
 				}
 			}
-		}
-		for i, most := range []float64{1.0 / 20, 1.0 / 48} {
-			if mean := float64(wasted[i]) / float64(max(asked[i], 1)); mean > most {
-				t.Errorf("with pages of %d bytes %.3f is wasted", pageBytes, mean)
+			for i, most := range []float64{1.0 / 20, 1.0 / 48} {
+				if mean := float64(wasted[i]) / float64(max(asked[i], 1)); mean > most {
+					t.Errorf("with pages of %d bytes %.3f is wasted", pageBytes, mean)
+				}
 			}
-		}
-		for i, c := range classes[1:] {
-			if before := classes[i]; i > 0 && (c.size <= before.size || c.slots >= before.slots) {
-				t.Errorf("%+v is behind %+v", c, before)
-			}
-			if rest := pageBytes - c.slots*c.size; rest < 0 || rest >= c.slots*granule {
-				t.Errorf("a page of %d bytes with %d slots of %d has %d left over",
-					pageBytes, c.slots, c.size, rest)
+			for i, c := range classes[1:] {
+				if before := classes[i]; i > 0 && (c.size <= before.size || c.slots >= before.slots) {
+					t.Errorf("%+v is behind %+v", c, before)
+				}
+				if rest := pageBytes - c.slots*c.size; rest < 0 || rest >= c.slots*granule {
+					t.Errorf("a page of %d bytes with %d slots of %d has %d left over",
+						pageBytes, c.slots, c.size, rest)
+				}
 			}
 		}
 	}

@@ -13,7 +13,7 @@ const (
 
 // A class is the entries that get slots of one size.
 type class struct {
-	size  int // bytes of a slot, a multiple of granule
+	size  int // bytes of a slot, a multiple of a granule
 	slots int // of a page
 
 	partial int // the first of its pages with a free slot, none: there is none
@@ -21,10 +21,11 @@ type class struct {
 	used    int // slots that are not free
 }
 
-// classesOf returns the size classes for pages of a size, and the class of an entry by its
-// granules, rounded up. Sizes divide a page as evenly as can be: what steps leave over at a
-// page's end is shared out among its slots. So each class has fewer slots than the one before.
-func classesOf(pageBytes int) (classes []class, of []uint8) {
+// classesOf returns the size classes for pages and granules of so many bytes, and the class of an
+// entry by its granules, rounded up. Sizes divide a page as evenly as can be: what steps leave
+// over at a page's end is shared out among its slots. So each class has fewer slots than the one
+// before.
+func classesOf(pageBytes, granule int) (classes []class, of []uint8) {
 	classes = []class{runs: {}}
 	of = []uint8{runs}
 	if guardRuns {
@@ -48,7 +49,7 @@ func classesOf(pageBytes int) (classes []class, of []uint8) {
 
 // class returns the class of an entry of n bytes.
 func (a *Arena) class(n int) int {
-	if i := (n + granule - 1) / granule; i < len(a.classOf) {
+	if i := (n + a.granule - 1) / a.granule; i < len(a.classOf) {
 		return int(a.classOf[i])
 	}
 	return runs

@@ -45,7 +45,7 @@ func pageSize(max int64) int {
 	return n
 }
 
-func (a *Arena) pageOf(ref Ref) int { return ref.offset() / a.pageBytes }
+func (a *Arena) pageOf(ref Ref) int { return a.at(ref) / a.pageBytes }
 
 // freePage takes a page that nothing is in. Pages of slots come from the end of the memory
 // and runs from its beginning, so that free pages stay together for long runs.
@@ -90,7 +90,7 @@ func (a *Arena) takeSlot(c int) (Ref, bool) {
 	if of.used == k.slots {
 		a.unlink(p)
 	}
-	return Ref(a.slotAt(p, slot) / granule), true
+	return a.refAt(a.slotAt(p, slot)), true
 }
 
 // slotAt returns where a slot begins.
@@ -115,8 +115,8 @@ func (a *Arena) releaseSlot(c int, ref Ref) {
 		k.pages--
 		return
 	}
-	*next(a.mem[ref.offset():]) = of.free
-	of.free = uint32(ref.offset()%a.pageBytes/k.size) + 1
+	*next(a.mem[a.at(ref):]) = of.free
+	of.free = uint32(a.at(ref)%a.pageBytes/k.size) + 1
 	if !listed && !of.retired {
 		a.link(p)
 	}

@@ -45,7 +45,7 @@ func (a *Arena) freePages(first, n int) (free int) {
 }
 
 // releaseRun makes a run of n units free.
-func (a *Arena) releaseRun(ref Ref, n int) { a.mark(ref.offset()/a.unit, n, false) }
+func (a *Arena) releaseRun(ref Ref, n int) { a.mark(a.at(ref)/a.unit, n, false) }
 
 // mark marks n units as taken by a run, or as free.
 func (a *Arena) mark(first, n int, taken bool) {
@@ -114,14 +114,14 @@ func (a *Arena) evacuate(dst []Ref, p int) []Ref {
 	}
 	of.retired = true
 	for slot := range of.opened {
-		dst = a.appendEntry(dst, Ref(a.slotAt(p, slot)/granule))
+		dst = a.appendEntry(dst, a.refAt(a.slotAt(p, slot)))
 	}
 	return dst
 }
 
 // runAt returns the run that begins in a unit of page p.
 func (a *Arena) runAt(p, unit int) Ref {
-	return Ref((p*a.pageBytes + unit*a.unit) / granule)
+	return a.refAt(p*a.pageBytes + unit*a.unit)
 }
 
 // runInto returns the run that begins before page p and ends in it, 0: there is none.
@@ -146,7 +146,7 @@ func (a *Arena) appendEntry(dst []Ref, ref Ref) []Ref {
 // entry returns how many bytes the entry has that is in a slot or at the beginning of a run,
 // 0: there is none, or it has been freed.
 func (a *Arena) entry(ref Ref) uint32 {
-	slot := a.mem[ref.offset():]
+	slot := a.mem[a.at(ref):]
 	if a.guard.hides(slot) {
 		return 0
 	}

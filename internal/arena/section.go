@@ -85,7 +85,7 @@ func (a *Arena) reclaim() bool {
 	a.side.Store(other)
 	l := &a.limbo[other]
 	for _, d := range l.dead {
-		slot := a.mem[d.ref.offset():][:a.SlotBytes(int(d.n))]
+		slot := a.mem[a.at(d.ref):][:a.SlotBytes(int(d.n))]
 		head(slot).Store(0)
 		a.guard.freed(slot)
 	}

@@ -126,7 +126,7 @@ func (a *Arena) Check() (wrong []string) {
 func (a *Arena) checkSlots(p int, found *Stats) (free int) {
 	of := &a.pages[p]
 	for slot := range of.opened {
-		a.checkEntry(Ref(a.slotAt(p, slot)/granule), found)
+		a.checkEntry(a.refAt(a.slotAt(p, slot)), found)
 	}
 	for slot := of.free; slot != 0 && free <= of.opened; free++ {
 		slot = *next(a.mem[a.slotAt(p, int(slot-1)):])

@@ -39,7 +39,7 @@ type View struct{ b []byte }
 
 // View returns the entry that ref names, which was looked up within s.
 func (s Section) View(ref Ref) View {
-	b := s.a.mem[ref.offset():]
+	b := s.a.mem[s.a.at(ref):]
 	n := head(b).Load() &^ dying
 	if guarded && n == 0 {
 		panic("BUG: arena: a Ref is used that was freed")
