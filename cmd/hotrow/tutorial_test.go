@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -191,28 +190,6 @@ func TestTutorial_SQL(t *testing.T) {
 	s := newTutorial(t)
 	s.env = append(s.env, "DATABASE_URL="+pg.Database(t))
 	s.follow(t, "../../docs/tutorial/sql.md", 6)
-}
-
-// supabase-js reads and writes a shop in a file, and in MariaDB. It comes from npm: this runs where
-// make interop-postgrest has put it, whose script asks for this test.
-func TestTutorial_Supabase(t *testing.T) {
-	t.Parallel()
-	if _, err := os.Stat("../../build/interop-postgrest/node_modules/@supabase/supabase-js"); err != nil {
-		t.Skip("make interop-postgrest installs supabase-js")
-	}
-	dbtest.Program(t, "npm", "npm", "/usr/bin")
-	at := dbtest.MariaDB(t)
-	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newTutorial(t)
-	s.env = append(s.env, "MARIADB_URL="+at, "MARIADB=--no-defaults --protocol=tcp -h "+u.Hostname()+" -P "+u.Port()+
-		" -u "+u.User.Username()+" "+strings.TrimPrefix(u.Path, "/"))
-	if password, ok := u.User.Password(); ok {
-		s.env = append(s.env, "MYSQL_PWD="+password)
-	}
-	s.follow(t, "../../docs/tutorial/supabase.md", 9)
 }
 
 // A browser opens the page before the last step, which changes a row of its list.
