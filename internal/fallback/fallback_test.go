@@ -154,9 +154,10 @@ func TestServer_LeavesAloneWhatIsAway(t *testing.T) {
 		t.Errorf("%v: it was not tried after its time", err)
 	}
 	// It is back.
-	if l, err = net.Listen("tcp", addr); err != nil {
-		t.Skipf("somebody has its port: %v", err)
-	}
+	waittest.Until(t, "its port is free", func() bool {
+		l, err = net.Listen("tcp", addr)
+		return err == nil
+	})
 	srv := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
