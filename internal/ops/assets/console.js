@@ -209,8 +209,7 @@ const read = async () => {
   let text = '';
   for (const reader = r.body.pipeThrough(new TextDecoderStream()).getReader(); ;) {
     const timer = setTimeout(() => reader.cancel('no frame for 5 s'), 5000);
-    const {value, done} = await reader.read();
-    clearTimeout(timer);
+    const {value, done} = await reader.read().finally(() => clearTimeout(timer));
     if (done) throw new Error('the stream ended');
     text += value;
     for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
