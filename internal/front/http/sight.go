@@ -26,6 +26,9 @@ type sight struct {
 	all    *source.Grants
 }
 
+// askBearer asks for a token as PostgREST does.
+const askBearer = "WWW-Authenticate: Bearer\r\n"
+
 // granted reports whether the roles of the database decide about requests.
 func (o *settings) granted() bool { return len(o.Roles) > 0 }
 
@@ -40,7 +43,7 @@ func (m *memo) role(o *settings, r *request) (string, error) {
 		return "", err
 	case p == nil && o.Anon == "":
 		return "", problem{kind: kindUnauthorized, code: "PGRST302",
-			detail: "Anonymous access is disabled", header: "WWW-Authenticate: Bearer\r\n"}
+			detail: "Anonymous access is disabled", header: askBearer}
 	case p == nil:
 		return o.Anon, nil
 	}
@@ -60,29 +63,23 @@ func (c *call) look(res *resource.Resource) (sight, error) {
 	if err != nil || role == "" {
 		return sight{}, err
 	}
-	return c.m.sightOf(c.ctx, c.o, c.r, res, role)
-}
-
-// sightOf is look for a role. Without a context it waits for nothing, and is errLater.
-func (m *memo) sightOf(
-	ctx context.Context, o *settings, r *request, res *resource.Resource, role string,
-) (sight, error) {
 	s := sight{role: role}
-	if err := m.grantsOf(ctx, res, &s); err != nil {
+	if err := c.m.grantsOf(c.ctx, res, &s); err != nil {
 		return s, err
 	}
 	plan := res.Plan()
 	if plan == nil || plan.Table() == nil {
-		return s, noRights(r, res.Name())
+		return s, noRights(c.r, res.Name())
 	}
 	s.grants = s.all.Tables[plan.Table().Name]
 	if !s.grants.Any() || s.grants.Policies || !s.names(plan.Table()) {
-		return s, noRights(r, res.Name())
+		return s, noRights(c.r, res.Name())
 	}
 	return s, nil
 }
 
-// grantsOf finds what the role of s may do in the database of a resource.
+// grantsOf finds what the role of s may do in the database of a resource. Without a context it
+// waits for nothing, and is errLater.
 func (m *memo) grantsOf(ctx context.Context, res *resource.Resource, s *sight) (err error) {
 	// Fast path.
 	if s.all, _ = res.GrantsNow(s.role); s.all != nil {
@@ -114,7 +111,7 @@ func (s *sight) names(t *query.Table) bool {
 func noRights(r *request, table string) error {
 	p := problem{kind: kindForbidden, code: "42501", detail: "permission denied for table " + table}
 	if r.credentials() == nil { // as PostgREST has it: a token might help
-		p.kind, p.header = kindUnauthorized, "WWW-Authenticate: Bearer\r\n"
+		p.kind, p.header = kindUnauthorized, askBearer
 	}
 	return p
 }
@@ -194,14 +191,8 @@ func (o *settings) schema(list string) (string, error) {
 	if rest = strings.TrimSpace(rest); slices.Contains(o.Schemas, name) && (!more || rest == name) {
 		return name, nil
 	}
-	hint := "Only the following schemas are exposed: "
-	for i, name := range o.Schemas {
-		if i > 0 {
-			hint += ", "
-		}
-		hint += name
-	}
-	return "", problem{kind: kindProfile, code: "PGRST106", hint: hint,
+	return "", problem{kind: kindProfile, code: "PGRST106",
+		hint:   "Only the following schemas are exposed: " + strings.Join(o.Schemas, ", "),
 		detail: "Invalid schema: " + front.Clip(list, 64)}
 }
 
